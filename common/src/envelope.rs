@@ -138,6 +138,18 @@ string_enum! {
         RequestTimeout = "request_timeout",
         /// The request conflicts with the current state.
         Conflict = "conflict",
+        /// No license has this key.
+        LicenseKeyNotFound = "license_key_not_found",
+        /// The license key has a typing mistake: its last character does not fit the others.
+        LicenseKeyMistyped = "license_key_mistyped",
+        /// The license key was revoked, or replaced by another one.
+        LicenseKeyRevoked = "license_key_revoked",
+        /// The license key has expired.
+        LicenseKeyExpired = "license_key_expired",
+        /// As many users as may have claimed with the license key.
+        LicenseKeyUsedUp = "license_key_used_up",
+        /// The license key opens a license of another product.
+        LicenseKeyOfAnotherProduct = "license_key_of_another_product",
         /// The record has changed since it had the tag in `If-Match`; nothing was done.
         Changed = "changed",
         /// The body is too large.

@@ -132,6 +132,8 @@ ids! {
     PlanId = "pln";
     /// A license.
     LicenseId = "lic";
+    /// A license key (its record, not the key itself).
+    LicenseKeyId = "lky";
     /// A user, inside the service. The caller's own identifier is an `ExternalId`.
     UserId = "usr";
     /// A license's assignment to a user.

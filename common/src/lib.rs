@@ -14,6 +14,7 @@ mod event;
 mod id;
 mod key;
 mod license;
+mod license_key;
 mod metadata;
 mod number;
 mod open;
@@ -36,8 +37,8 @@ pub use event::{
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
 pub use id::{
-    ActivationId, AssignmentId, EventId, KeyId, LicenseId, MalformedId, PlanId, ProductId,
-    RefusalId, SessionId, TenantId, UserId,
+    ActivationId, AssignmentId, EventId, KeyId, LicenseId, LicenseKeyId, MalformedId, PlanId,
+    ProductId, RefusalId, SessionId, TenantId, UserId,
 };
 pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
@@ -48,8 +49,11 @@ pub use license::{
     LicenseDetails, LicenseField, LicenseWithSeats, Seats, SetStatus, Status, UpdateLicense, Usage,
     UsageActivation,
 };
+pub use license_key::{
+    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey,
+};
 pub use metadata::{Metadata, MetadataPatch};
-pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
+pub use number::{ExpiresInDays, MaxSeats, MaxUses, OverlapSeconds};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use setting::{Invisible, setting, trimmed};

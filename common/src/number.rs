@@ -105,6 +105,8 @@ macro_rules! numbers {
 numbers! {
     /// How many users may hold a seat at once.
     MaxSeats from 1 to 1_000_000, "a whole number from 1 to 1000000";
+    /// How many users may claim a license with one key.
+    MaxUses from 1 to 1_000_000, "a whole number from 1 to 1000000";
     /// How long a license created from a plan is valid, in days of 24 hours.
     ExpiresInDays from 1 to 36_500, "a whole number from 1 to 36500";
     /// How long a key that was rolled is still valid, in seconds, up to 30 days.

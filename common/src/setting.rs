@@ -20,7 +20,7 @@ pub fn trimmed(text: &str) -> &str {
 #[error("it contains an invisible character, U+{:04X}; type it anew", u32::from(*.0))]
 pub struct Invisible(char);
 
-fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{180e}' | '\u{feff}')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')

@@ -5,6 +5,7 @@ pub mod events;
 pub mod explain;
 pub mod health;
 pub mod keys;
+pub mod license_keys;
 pub mod licenses;
 pub mod metrics;
 pub mod plans;

@@ -7,6 +7,8 @@ pub mod last_uses;
 pub mod limit;
 mod queue_hints;
 mod sign_in_limit;
+mod wrong_keys;
 
 pub use queue_hints::Placement;
 pub use sign_in_limit::SignInLimit;
+pub use wrong_keys::WrongKeys;

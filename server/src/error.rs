@@ -2,6 +2,8 @@
 
 mod line_limit;
 
+use common::LicenseId;
+
 pub use line_limit::LineLimit;
 
 /// A database that is away fails every request, in the same words.
@@ -15,6 +17,12 @@ pub enum Error {
     RateLimited(u64),
     /// Validations of the key have made too many users; whole seconds to wait.
     TooManyNewUsers(u64),
+    /// Too many texts that are no license keys; whole seconds to wait.
+    TooManyWrongKeys(u64),
+    /// What is wrong with a license key.
+    LicenseKey(LicenseKeyFault),
+    /// The text is the key of this license already.
+    KeyOfLicense(LicenseId),
     /// The key may not do this.
     Forbidden,
     /// The request breaks a rule. Names the field at fault, if there is one.
@@ -56,6 +64,17 @@ pub enum Error {
     Unavailable,
     /// A fault of licd.
     Internal,
+}
+
+/// Why nobody can claim with a license key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LicenseKeyFault {
+    Mistyped,
+    NotFound,
+    Revoked,
+    Expired,
+    UsedUp,
+    OfAnotherProduct,
 }
 
 impl Error {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use common::{
     Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License,
-    LicenseDetails, Name, Plan, Product, RelatedRecords, SessionId, SubjectType, Tenant, Timestamp,
-    User, UserId,
+    LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId, SubjectType,
+    Tenant, Timestamp, User, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -159,6 +159,12 @@ impl NewEvent {
         Self::new(kind, subject, RelatedRecords::default(), key)
     }
 
+    /// The license is the subject, so that its history is complete.
+    fn of_license_key(kind: EventType, license: &License, key: &LicenseKey) -> Self {
+        let subject = (SubjectType::License, license.id.to_string());
+        Self::new(kind, subject, about_license(license), key)
+    }
+
     /// An event about a record that connects a user and a license. The license is its subject, so
     /// that the license's history is complete.
     fn of_binding(
@@ -244,6 +250,23 @@ impl NewEvent {
 
     pub fn seat_freed(license: &License, user: &ExternalId, seat: &Activation) -> Self {
         Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat)
+    }
+
+    pub fn license_key_created(license: &License, key: &LicenseKey) -> Self {
+        Self::of_license_key(EventType::LicenseKeyCreated, license, key)
+    }
+
+    /// A user has claimed the license. The object is the key with this use.
+    pub fn license_key_claimed(license: &License, user: &User, key: &LicenseKey) -> Self {
+        Self::of_binding(EventType::LicenseKeyClaimed, license, user.id, &user.external_id, key)
+    }
+
+    pub fn license_key_reissued(license: &License, before: &LicenseKey, key: &LicenseKey) -> Self {
+        Self::of_license_key(EventType::LicenseKeyReissued, license, key).with_previous(before)
+    }
+
+    pub fn license_key_revoked(license: &License, before: &LicenseKey, key: &LicenseKey) -> Self {
+        Self::of_license_key(EventType::LicenseKeyRevoked, license, key).with_previous(before)
     }
 
     pub fn user_created(user: &User) -> Self {

@@ -35,7 +35,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use api::metrics::Scrape;
-use auth::SignInLimit;
 use auth::gate::KeyGate;
 use background::Tasks;
 use config::Config;
@@ -83,7 +82,7 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         move |outcome| noting.writes.note_batch(outcome),
     );
     let ops = Operations::new(db.clone(), last_checks.clone());
-    let sign_ins = SignInLimit::default();
+    let (sign_ins, wrong_keys) = Default::default();
     let parts = Parts {
         db,
         ops,
@@ -95,6 +94,7 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         metrics,
         readiness,
         sign_ins,
+        wrong_keys,
     };
     (App::new(parts), [reads, writes])
 }

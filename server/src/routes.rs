@@ -17,11 +17,12 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::api::{
-    events, explain, health, keys, licenses, metrics, plans, products, reference, refusals,
-    statistics, usage, users, validate,
+    events, explain, health, keys, license_keys, licenses, metrics, plans, products, reference,
+    refusals, statistics, usage, users, validate,
 };
 use crate::error::Error;
 use crate::http::App;
+use crate::http::openapi::Refusal;
 use crate::http::{context, openapi};
 use crate::metrics::Metrics;
 
@@ -83,13 +84,14 @@ type Group = (&'static str, &'static str, fn() -> ApiRouter<App>);
 
 /// The groups of operations, in the order of the reference. A generated client has one class for
 /// each.
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     // For the vendor's application.
     ("Validation", "Whether a user is licensed, and why.", validation),
     // For the vendor's administrators.
     ("Products", "What the vendor sells.", products),
     ("Plans", "The terms of the licenses that are created from them.", plans),
     ("Licenses", "Licenses, their assignments to users, and the seats that users hold.", licenses),
+    ("LicenseKeys", "Texts that users type to claim a license.", license_keys),
     ("Users", "The users of the vendor's application.", users),
     ("Keys", "The API keys of the tenant.", keys),
     ("Events", "The changes of records, in the order of commit.", events),
@@ -115,6 +117,14 @@ fn validation() -> ApiRouter<App> {
                  and it alone decides. The first validation that selects it takes a seat; later \
                  ones keep it. An unknown user is created, without licenses. `valid: false` is a \
                  result, not an error. Safe to repeat if a response is lost.")))
+        .api_route("/api/v1/claim",
+            post_with(license_keys::claim, refusing(&CLAIM, op("claim", "Claim a license with a license key",
+                "Assigns the license that the key opens to the user, takes a seat, and returns what \
+                 a validation returns. A claimed license that is valid comes before all others of \
+                 the user. Who has the license already gets the result of a validation, whatever \
+                 became of the key, so an application may claim at each start. A full license is \
+                 not assigned: `exceeded_seats`. Safe to repeat if a response is lost. At most \
+                 10 wrong keys a minute are looked up for each address, and 100 for each API key."))))
         .api_route("/api/v1/admin/explain",
             post_with(explain::explain, op("explain", "Explain the result of a validation",
                 "Returns what a validation would, with all of the user's licenses in order, the \
@@ -219,6 +229,43 @@ fn licenses() -> ApiRouter<App> {
 }
 
 #[rustfmt::skip]
+fn license_keys() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/api/v1/admin/licenses/{id}/keys",
+            post_with(license_keys::create,
+                op("createLicenseKey", "Give a license a key, which is shown once",
+                "Makes a license key, or takes one that users have already, and shows it, only \
+                 this once. The same key for the same license again is a 200. Repeating the \
+                 request with the same `Idempotency-Key` returns 409, as the key itself is not \
+                 stored."))
+            .get_with(license_keys::of_license,
+                op("listLicenseKeys", "List the keys of a license",
+                "Lists the keys of the license with their uses, oldest first, but never the keys \
+                 themselves. Without `limit` all of them are streamed; with `limit` they come in \
+                 pages.")))
+        .api_route("/api/v1/admin/license-keys",
+            get_with(license_keys::search,
+                op("searchLicenseKeys", "Find license keys by their last characters",
+                "Lists the license keys with this `suffix`, oldest first, of whichever license.")))
+        .api_route("/api/v1/admin/license-keys/find",
+            post_with(license_keys::find, refusing(&[Refusal::LicenseKeyNotFound],
+                op("findLicenseKey", "Find a license key by the whole key",
+                "Gets the record of the key that a customer sent. It is a POST, since no address \
+                 and no log may hold a key."))))
+        .api_route("/api/v1/admin/license-keys/{id}/reissue",
+            post_with(license_keys::reissue,
+                op("reissueLicenseKey", "Replace a license key with a new text, shown once",
+                "Gives the key another text and shows it, only this once: for a key that was lost \
+                 or leaked. Nobody can claim with the former text. Limit, expiry and who has \
+                 claimed stay. Repeating the request with the same `Idempotency-Key` returns 409, \
+                 as the key itself is not stored.")))
+        .api_route("/api/v1/admin/license-keys/{id}/revoke",
+            post_with(license_keys::revoke,
+                op("revokeLicenseKey", "Revoke a license key",
+                "Nobody can claim with the key from now on. Who has claimed keeps the license.")))
+}
+
+#[rustfmt::skip]
 fn users() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/users",
@@ -308,6 +355,22 @@ fn health() -> ApiRouter<App> {
             get_with(health::readyz, op("getReadiness", "Check that this node can serve",
                 "Returns 200 while this node can validate users who hold their seats, and 503 \
                  while it cannot. With `for=writes` it is also 503 while nothing can be written.")))
+}
+
+/// What a claim is refused for, beside what all operations are.
+const CLAIM: [Refusal; 2] = [Refusal::LicenseKeyNotFound, Refusal::LicenseKeyConflict];
+
+/// An operation with refusals that do not follow from its parameters.
+fn refusing(
+    refusals: &'static [Refusal],
+    op: impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_>,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| {
+        let mut operation = op(operation);
+        openapi::refuse(operation.inner_mut(), refusals);
+        openapi::complete(operation.inner_mut());
+        operation
+    }
 }
 
 /// Sets an operation's id, for generated clients, its summary and its description.

@@ -26,11 +26,14 @@ async fn migrating_prints_each_step() {
     4  rolled keys
     5  answer tags
     6  user phrases
-    <database> is now at schema version 6: 6 steps.
+    7  license keys
+    8  claims
+    9  assignments by claim
+    <database> is now at schema version 9: 9 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 6; nothing to do."
+        @"<database> is at schema version 9; nothing to do."
     );
 }
 
@@ -44,7 +47,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 6: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 9: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -70,7 +73,10 @@ async fn a_source_without_a_schema_is_left_alone() {
     4  rolled keys
     5  answer tags
     6  user phrases
-    <database> is now at schema version 6: 6 steps.
+    7  license keys
+    8  claims
+    9  assignments by claim
+    <database> is now at schema version 9: 9 steps.
     "
     );
 }

@@ -21,8 +21,9 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 37] = [
+const OPERATIONS: [(&str, &str, &str); 44] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
+    ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/admin/products", r#"{"name":"Studio"}"#),
@@ -46,6 +47,12 @@ const OPERATIONS: [(&str, &str, &str); 37] = [
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign?userId=ada", ""),
     ("GET", "/api/v1/admin/licenses/{lic}/assignments", ""),
     ("GET", "/api/v1/admin/licenses/{lic}/usage", ""),
+    ("POST", "/api/v1/admin/licenses/{lic}/keys", "{}"),
+    ("GET", "/api/v1/admin/licenses/{lic}/keys", ""),
+    ("GET", "/api/v1/admin/license-keys?search=67J8KX", ""),
+    ("POST", "/api/v1/admin/license-keys/find", r#"{"key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
+    ("POST", "/api/v1/admin/license-keys/{lky}/reissue", ""),
+    ("POST", "/api/v1/admin/license-keys/{lky}/revoke", ""),
     ("POST", "/api/v1/admin/users", r#"{"externalId":"ada"}"#),
     ("GET", "/api/v1/admin/users", ""),
     ("GET", "/api/v1/admin/users/{usr}", ""),
@@ -63,7 +70,7 @@ const OPERATIONS: [(&str, &str, &str); 37] = [
 
 /// Replaces each `{…}` by a well-formed unknown id.
 fn with_unknown_ids(text: &str) -> String {
-    let kinds = ["prd", "pln", "lic", "usr", "key"];
+    let kinds = ["prd", "pln", "lic", "lky", "usr", "key"];
     kinds.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
     })
@@ -87,7 +94,7 @@ async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str)
 #[test]
 fn all_operations_are_listed() {
     let document = serde_json::to_value(licd::routes::document()).unwrap();
-    let kinds = ["{prd}", "{pln}", "{lic}", "{usr}", "{key}"];
+    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}"];
     let listed: BTreeSet<String> = OPERATIONS
         .iter()
         .map(|(method, path, _)| {

@@ -13,6 +13,9 @@ struct World {
     license: String,
     user: String,
     key: String,
+    license_key: String,
+    /// What users type.
+    typed: String,
 }
 
 async fn settle(caller: &Caller) -> World {
@@ -27,12 +30,14 @@ async fn settle(caller: &Caller) -> World {
     let user = caller.user("ada").await["id"].as_str().unwrap().to_owned();
     let made = json!({ "name": "k", "role": "read" });
     let key = caller.post("/api/v1/admin/keys", made).await.id();
-    World { product, plan, license, user, key }
+    let given = caller.post(&format!("/api/v1/admin/licenses/{license}/keys"), json!({})).await;
+    let (license_key, typed) = (given.id(), given["key"].as_str().unwrap().to_owned());
+    World { product, plan, license, user, key, license_key, typed }
 }
 
 /// Every request that reaches a record by its id, aimed at this world.
 fn requests(world: &World) -> Vec<(Method, String, Value)> {
-    let World { product, plan, license, user, key } = world;
+    let World { product, plan, license, user, key, license_key, typed } = world;
     let admin = |path: &str| format!("/api/v1/admin/{path}");
     vec![
         (Method::GET, admin(&format!("products/{product}")), json!(null)),
@@ -51,6 +56,12 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::DELETE, admin(&format!("licenses/{license}/assign?userId=ada")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/assignments")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/usage")), json!(null)),
+        (Method::GET, admin(&format!("licenses/{license}/keys")), json!(null)),
+        (Method::POST, admin(&format!("licenses/{license}/keys")), json!({})),
+        (Method::POST, admin(&format!("license-keys/{license_key}/reissue")), json!(null)),
+        (Method::POST, admin(&format!("license-keys/{license_key}/revoke")), json!(null)),
+        (Method::POST, admin("license-keys/find"), json!({ "key": typed })),
+        (Method::POST, "/api/v1/claim".into(), json!({ "userId": "ada", "key": typed })),
         (Method::GET, admin(&format!("users/{user}")), json!(null)),
         (Method::PATCH, admin(&format!("users/{user}")), json!({ "name": "Mine" })),
         (Method::POST, admin(&format!("keys/{key}/roll")), json!({})),
@@ -90,6 +101,8 @@ fn unknown(world: &World) -> World {
         license: other(&world.license),
         user: other(&world.user),
         key: other(&world.key),
+        license_key: other(&world.license_key),
+        typed: "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX".to_owned(),
     }
 }
 

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseWithSeats, List, PlanId, ProductId, SetStatus, Status,
-    Timestamp, UpdateLicense,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseWithSeats, List, PlanId, ProductId, SetStatus,
+    Status, Timestamp, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,6 +154,10 @@ pub struct ListAssignments {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<AssignmentId>,
+    /// Only users who claimed the license with this license key.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<String>")]
+    key: Option<LicenseKeyId>,
 }
 
 pub async fn assignments(
@@ -165,7 +169,8 @@ pub async fn assignments(
     let view = app.ops.view(caller.scope);
     licenses::get(view.clone(), id).await?;
     let params = ListParams::new(query.after, query.limit);
-    Streamed::list(params, move |page| licenses::assignments(view.clone(), id, page)).await
+    Streamed::list(params, move |page| licenses::assignments(view.clone(), id, query.key, page))
+        .await
 }
 
 pub async fn unassign(

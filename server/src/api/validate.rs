@@ -20,12 +20,16 @@ pub async fn validate(
     State(app): State<App>,
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
+    submit(&app, request).await.map(Data)
+}
+
+/// Validates with the batch in which the request's turn comes.
+pub async fn submit(app: &App, request: ValidationRequest) -> Result<Validation, Error> {
     let placement = app.gate.hints.of(&request.key);
-    let answer = match app.validations.submit(placement, request).await? {
+    match app.validations.submit(placement, request).await? {
         Read::Answered(answer) => answer,
         Read::Left(claim) => app.claims.submit(placement, claim).await?,
-    };
-    answer.map(Data)
+    }
 }
 
 /// The key of a valid request is looked up together with those of its batch. The key of an invalid

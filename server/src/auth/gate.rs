@@ -49,6 +49,10 @@ impl CallerInfo {
         Self(Arc::new(CallerState { address, ..CallerState::default() }))
     }
 
+    pub fn address(&self) -> Option<IpAddr> {
+        self.0.address
+    }
+
     /// The key, after it was found to be valid.
     pub fn key(&self) -> Option<KeyId> {
         self.0.key.get().map(|(key, _, _)| *key)
@@ -183,10 +187,18 @@ impl KeyGate {
         Ok(auth)
     }
 
-    /// Whether the key's rate allows the request to create this user.
-    pub fn admit_new_user(&self, key: KeyId, user: &ExternalId, caller: &CallerInfo) -> Allowance {
+    /// Fails if the key has created too many users lately.
+    pub fn admit_new_user(
+        &self,
+        key: KeyId,
+        user: &ExternalId,
+        caller: &CallerInfo,
+    ) -> Result<(), Error> {
         let count = || self.new_users.check_many(key, weight(user));
-        *caller.0.new_user.get_or_init(count)
+        match *caller.0.new_user.get_or_init(count) {
+            Allowance::Refused { wait, .. } => Err(Error::TooManyNewUsers(wait)),
+            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
+        }
     }
 
     /// Fails if the key has opened too many sessions lately.
@@ -230,7 +242,7 @@ mod tests {
     /// The requests of an aborted batch are decided again one by one.
     #[test]
     fn a_request_that_is_decided_twice_counts_once() {
-        let (requests, new_users) = ("2/m".parse().unwrap(), NewUserLimit::default());
+        let (requests, new_users) = ("2/m".parse().unwrap(), "1/m".parse().unwrap());
         let (gate, now) = (KeyGate::new(requests, new_users, 1), Timestamp::now());
         let auth = valid_key(now);
         let calls: [CallerInfo; 3] = Default::default();
@@ -239,13 +251,10 @@ mod tests {
         }
         assert!(matches!(gate.admit(Some(auth), &calls[2], now), Err(Error::RateLimited(_))));
         let ada = "ada".parse().unwrap();
-        let remaining = |call| match gate.admit_new_user(auth.key_id, &ada, call) {
-            Allowance::Granted { remaining, .. } => remaining,
-            _ => panic!("new users are limited, and this is the first"),
-        };
-        let first = remaining(&calls[0]);
-        assert_eq!(remaining(&calls[0]), first);
-        assert_eq!(remaining(&calls[1]), first - 1);
+        for call in [&calls[0], &calls[0]] {
+            assert_eq!(gate.admit_new_user(auth.key_id, &ada, call), Ok(()));
+        }
+        assert!(gate.admit_new_user(auth.key_id, &ada, &calls[1]).is_err());
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl SignInLimit {
 }
 
 /// The part of an address that a client cannot choose: an IPv6 client controls the last 64 bits.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => match address.to_ipv4_mapped() {

@@ -10,9 +10,9 @@ use axum::body::Body;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use common::{
-    ActivationId, AssignmentId, Event, Key, KeyId, LicenseAssignment, LicenseId, LicenseWithSeats,
-    List, Paged, Plan, PlanId, Product, ProductId, RefusalId, Success, UsageActivation, User,
-    UserId, UserRefusal,
+    ActivationId, AssignmentId, Event, Key, KeyId, LicenseAssignment, LicenseId, LicenseKey,
+    LicenseKeyId, LicenseWithSeats, List, Paged, Plan, PlanId, Product, ProductId, RefusalId,
+    Success, UsageActivation, User, UserId, UserRefusal,
 };
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ macro_rules! listed_by_id {
 }
 
 listed_by_id! {
-    Key: KeyId in id, LicenseAssignment: AssignmentId in assignment.id,
+    Key: KeyId in id, LicenseKey: LicenseKeyId in id, LicenseAssignment: AssignmentId in assignment.id,
     LicenseWithSeats: LicenseId in license.id, Plan: PlanId in id,
     Product: ProductId in id, UsageActivation: ActivationId in activation.id, User: UserId in id,
     UserRefusal: RefusalId in id

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::auth::SignInLimit;
 use crate::auth::gate::KeyGate;
+use crate::auth::{SignInLimit, WrongKeys};
 use crate::db::Db;
 use crate::metrics::Metrics;
 use crate::ops::Operations;
@@ -29,6 +29,7 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
     pub sign_ins: SignInLimit,
+    pub wrong_keys: WrongKeys,
 }
 
 impl App {

@@ -21,6 +21,8 @@ pub struct Caller {
     pub key: Key,
     pub tenant: Tenant,
     pub scope: Scope,
+    /// The hash of the key.
+    pub hash: Hash,
     pub context: RequestContext,
 }
 
@@ -51,7 +53,7 @@ impl FromRequestParts<App> for Caller {
         let scope = found.auth().scope;
         let KeyWithTenant { key, tenant_id, tenant_name, .. } = found;
         let tenant = Tenant { id: tenant_id, name: tenant_name };
-        Ok(Self { key, tenant, scope, context })
+        Ok(Self { key, tenant, scope, hash, context })
     }
 }
 

@@ -7,7 +7,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use common::{ConstBool, ErrorCode, Failure};
 
-use crate::error::Error;
+use crate::error::{Error, LicenseKeyFault};
 
 /// The bounds of `Retry-After` in seconds when the service is overloaded or its database does not
 /// answer. Each answer has a random number between them, so that callers do not return at once.
@@ -16,15 +16,19 @@ const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 impl Error {
     pub fn status(&self) -> StatusCode {
         match self.code() {
-            ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+            ErrorCode::InvalidRequest | ErrorCode::LicenseKeyMistyped => StatusCode::BAD_REQUEST,
             ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
             ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-            ErrorCode::NotFound => StatusCode::NOT_FOUND,
+            ErrorCode::NotFound | ErrorCode::LicenseKeyNotFound => StatusCode::NOT_FOUND,
             ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            ErrorCode::Conflict | ErrorCode::Changed | ErrorCode::IdempotencyKeyInUse => {
-                StatusCode::CONFLICT
-            }
+            ErrorCode::Conflict
+            | ErrorCode::Changed
+            | ErrorCode::IdempotencyKeyInUse
+            | ErrorCode::LicenseKeyRevoked
+            | ErrorCode::LicenseKeyExpired
+            | ErrorCode::LicenseKeyUsedUp
+            | ErrorCode::LicenseKeyOfAnotherProduct => StatusCode::CONFLICT,
             ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ErrorCode::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
@@ -39,7 +43,17 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
-            Self::RateLimited(_) | Self::TooManyNewUsers(_) => ErrorCode::RateLimited,
+            Self::RateLimited(_) | Self::TooManyNewUsers(_) | Self::TooManyWrongKeys(_) => {
+                ErrorCode::RateLimited
+            }
+            Self::LicenseKey(fault) => match fault {
+                LicenseKeyFault::Mistyped => ErrorCode::LicenseKeyMistyped,
+                LicenseKeyFault::NotFound => ErrorCode::LicenseKeyNotFound,
+                LicenseKeyFault::Revoked => ErrorCode::LicenseKeyRevoked,
+                LicenseKeyFault::Expired => ErrorCode::LicenseKeyExpired,
+                LicenseKeyFault::UsedUp => ErrorCode::LicenseKeyUsedUp,
+                LicenseKeyFault::OfAnotherProduct => ErrorCode::LicenseKeyOfAnotherProduct,
+            },
             Self::Forbidden => ErrorCode::Forbidden,
             Self::Invalid { .. } | Self::Several(_) => ErrorCode::InvalidRequest,
             Self::NotFound(_) | Self::RouteNotFound | Self::SlashAtEnd => ErrorCode::NotFound,
@@ -49,7 +63,7 @@ impl Error {
             }
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
-            Self::Conflict(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
+            Self::Conflict(_) | Self::KeyOfLicense(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
             Self::Changed(_) | Self::ChangedMeanwhile(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
@@ -80,6 +94,22 @@ impl Error {
                 "Rate limit exceeded. Please try again later. Validations of this key create too \
                  many users; known users are not affected"
                     .into()
+            }
+            Self::TooManyWrongKeys(_) => {
+                "Rate limit exceeded. Please try again later. Too many wrong license keys were tried"
+                    .into()
+            }
+            Self::LicenseKey(fault) => match fault {
+                LicenseKeyFault::Mistyped => "The license key has a typing mistake",
+                LicenseKeyFault::NotFound => "There is no such license key",
+                LicenseKeyFault::Revoked => "The license key was revoked or replaced by another",
+                LicenseKeyFault::Expired => "The license key has expired",
+                LicenseKeyFault::UsedUp => "The license key was used by as many users as it may",
+                LicenseKeyFault::OfAnotherProduct => "The license key is for another product",
+            }
+            .into(),
+            Self::KeyOfLicense(license) => {
+                format!("License {license} has this key already: a key opens one license")
             }
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
@@ -120,6 +150,7 @@ impl Error {
         match self {
             Self::Invalid { field, .. } => field.as_deref(),
             Self::TooManyNewUsers(_) => Some("userId"),
+            Self::LicenseKey(_) | Self::KeyOfLicense(_) | Self::TooManyWrongKeys(_) => Some("key"),
             _ => None,
         }
     }
@@ -133,9 +164,9 @@ impl Error {
             Self::UnsupportedEncoding => {
                 (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
             }
-            Self::RateLimited(seconds) | Self::TooManyNewUsers(seconds) => {
-                (header::RETRY_AFTER, HeaderValue::from(*seconds))
-            }
+            Self::RateLimited(seconds)
+            | Self::TooManyNewUsers(seconds)
+            | Self::TooManyWrongKeys(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
             Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
             Self::Overloaded | Self::Unavailable => {
                 (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))

@@ -42,6 +42,18 @@ impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
     }
 }
 
+/// The body of an application's request, of which unknown members are ignored.
+pub struct Lenient<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Lenient<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        Json::read(&parts, body, &VALIDATION_BODY, &[]).await.map(|Json(body)| Self(body))
+    }
+}
+
 impl<T: DeserializeOwned> Json<T> {
     /// `set_elsewhere` has members that are unknown here, and what sets them.
     pub async fn read(

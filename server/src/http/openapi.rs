@@ -16,6 +16,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 
+pub use refusals::{Refusal, refuse};
 pub use schemas::configure_generator;
 
 const DESCRIPTION: &str =

@@ -6,8 +6,8 @@ mod names;
 use chrono::Duration;
 use common::{
     ActivationId, AssignmentId, CreateLicense, EventType, License, LicenseAssignment,
-    LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, PlanId, ProductId, Status,
-    Timestamp, UpdateLicense,
+    LicenseDetails, LicenseField, LicenseId, LicenseKeyId, LicenseWithSeats, PlanId, ProductId,
+    Status, Timestamp, UpdateLicense,
 };
 
 use super::change::{Change, Events};
@@ -18,9 +18,10 @@ use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::store::events::EventFilter;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Collected, Page, assignments, events, licenses, phrases, plans};
+use crate::store::{Collected, Page, assignments, events, license_keys, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
+pub(super) use assign::next_assignment;
 pub use assign::{Unassigned, assign, unassign};
 pub use names::{Names, names};
 
@@ -190,14 +191,16 @@ pub async fn full(
     Ok(found.records)
 }
 
-/// The license's assignments, with their users and seats; empty if the license does not exist.
+/// The license's assignments, all or those that were claimed with a key, with their users and
+/// seats; empty if the license does not exist.
 pub async fn assignments(
     view: View,
     id: LicenseId,
+    claimed_with: Option<LicenseKeyId>,
     page: Page<AssignmentId>,
 ) -> Result<Vec<LicenseAssignment>, Error> {
-    let mut conn = view.read().await?;
-    let mut page = assignments::page_of_license(&mut conn, view.scope, id, page).await?;
+    let (mut conn, scope) = (view.read().await?, view.scope);
+    let mut page = assignments::page_of_license(&mut conn, scope, id, claimed_with, page).await?;
     page.iter_mut()
         .filter_map(|it| it.activation.as_mut())
         .for_each(|it| view.last_checks.show(it));
@@ -331,6 +334,7 @@ pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<License
     let license = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&license)?;
     phrases::set_of_license(&mut change, scope, id, None).await?;
+    license_keys::delete_of_license(&mut change, scope, id).await?;
     licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
     // Nobody has it. If somebody had, it was unassigned.
     let (subject, kind) = (id.to_string(), EventType::LicenseUnassigned.as_str());

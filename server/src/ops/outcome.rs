@@ -1,8 +1,8 @@
 //! The outcomes of operations that write: a record, and whether it is new.
 
 use common::{
-    Assignment, CreatedKey, Key, License, LicenseDetails, LicenseWithSeats, Plan, Product, Tenant,
-    User,
+    Assignment, CreatedKey, CreatedLicenseKey, Key, License, LicenseDetails, LicenseKey,
+    LicenseWithSeats, Plan, Product, Tenant, User,
 };
 use serde::Serialize;
 
@@ -59,6 +59,8 @@ records! {
     LicenseDetails as License: |it| &it.license, Some(Tagged::etag(it));
     LicenseWithSeats as LicenseWithSeats: |it| it, Some(Tagged::etag(&it.details));
     Assignment as Assignment: |it| it, untagged(it);
+    LicenseKey as LicenseKey: |it| it, untagged(it);
+    CreatedLicenseKey as CreatedLicenseKey: |it| it, untagged(it);
     Tenant as Tenant: |it| it, untagged(it);
     () as (): |it| it, untagged(it);
 }

@@ -15,7 +15,7 @@ use crate::store::{Collected, Page, assignments, licenses, phrases, seats, users
 const NOT_FOUND: Error = Error::NotFound("user");
 const TAKEN: Error = Error::Conflict("externalId is that of another user");
 /// PostgreSQL's code. On SQLite, nobody else writes meanwhile.
-const UNIQUE_VIOLATION: &str = "23505";
+pub(super) const UNIQUE_VIOLATION: &str = "23505";
 
 /// How many phrases of one user a text may find, in a search that shows only some.
 const PHRASES_OF_USER: i64 = 3;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use common::{
     Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseAssignment, LicenseId,
-    Line, Name, Timestamp, UserId,
+    LicenseKeyId, Line, Name, Timestamp, UserId,
 };
 use sqlx::types::Json;
 
@@ -53,11 +53,28 @@ macro_rules! select {
     };
 }
 
-/// The license is locked, and the user does not have it yet.
-pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
+/// A claim that makes an assignment.
+#[derive(Clone, Copy)]
+pub struct ClaimedWith {
+    pub key: LicenseKeyId,
+    /// Whether the license comes before all others of the user.
+    pub is_first: bool,
+}
+
+/// The license and the user are locked, and the user does not have it yet.
+pub async fn insert(
+    conn: &mut Conn,
+    scope: Scope,
+    assignment: &Assignment,
+    claimed: Option<ClaimedWith>,
+) -> Result<()> {
     conn.query(
-        "insert into assignments (world, user_id, license_id, id, metadata, assigned_at)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into assignments (world, user_id, license_id, id, metadata, assigned_at,
+             claimed_with, place)
+         values ($1, $2, $3, $4, $5, $6, $7,
+             case when $8 then (select coalesce(min(place), 0) - 1 from assignments
+                                where user_id = $2 and world = $1)
+                 else 0 end)",
     )
     .bind_scope(scope)
     .bind(assignment.user_id)
@@ -65,6 +82,8 @@ pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
     .bind(assignment.id)
     .bind(assignment.metadata.as_ref().map(AsWritten))
     .bind(assignment.assigned_at)
+    .bind(claimed.map(|claimed| claimed.key))
+    .bind(claimed.is_some_and(|claimed| claimed.is_first))
     .execute()
     .await?;
     Ok(())
@@ -85,6 +104,23 @@ pub async fn lock(
         .fetch_optional()
         .await?;
     Ok(row.map(AssignmentWithSeat::from))
+}
+
+/// Whether the license is assigned to the user.
+pub async fn exists(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    license: LicenseId,
+) -> Result<bool> {
+    let found: Option<(i32,)> = conn
+        .query("select 1 from assignments where user_id = $2 and license_id = $3 and world = $1")
+        .bind_scope(scope)
+        .bind(user)
+        .bind(license)
+        .fetch_optional()
+        .await?;
+    Ok(found.is_some())
 }
 
 /// All assignments of the user, locked in the order of their licenses, as validations lock them.
@@ -130,24 +166,36 @@ macro_rules! select_with_user {
     };
 }
 
-/// A page of the license's assignments.
+/// A page of the license's assignments, all or those that were claimed with a key.
 pub async fn page_of_license(
     conn: &mut Conn,
     scope: Scope,
     license: LicenseId,
+    claimed_with: Option<LicenseKeyId>,
     page: Page<AssignmentId>,
 ) -> Result<Vec<LicenseAssignment>> {
-    let sql = paged!(
-        page,
-        select_with_user!("s.license_id = $4 and s.world = $1 and s.world > 0"),
-        "s.id"
-    );
+    let sql = match claimed_with {
+        None => paged!(
+            page,
+            select_with_user!(
+                "s.license_id = $4 and s.world = $1 and s.world > 0
+                 and cast($5 as uuid) is null"
+            ),
+            "s.id"
+        ),
+        Some(_) => paged!(
+            page,
+            select_with_user!("s.license_id = $4 and s.world = $1 and s.claimed_with = $5"),
+            "s.id"
+        ),
+    };
     let rows: Vec<RowWithUser> = conn
         .query(sql)
         .bind_scope(scope)
         .bind(page.cursor)
         .bind(page.limit)
         .bind(license)
+        .bind(claimed_with)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseAssignment::from).collect())

@@ -152,6 +152,11 @@ tables! {
         created_at: Time, updated_at: Time, suffix: i32, name: Option<String>,
         metadata: Option<Written>,
     } seats seats_used;
+    LicenseKey = license_keys by (id, world) {
+        id: Uuid, world: i32, license_id: Uuid, suffix: String, hash: Vec<u8>,
+        max_uses: Option<i32>, created_at: Time, expires_at: Option<Time>,
+        revoked_at: Option<Time>, reissued_as: Option<Uuid>,
+    };
     LicensePhrase = license_phrases by (license_id, world, phrase) {
         license_id: Uuid, world: i32, phrase: String,
     };
@@ -165,7 +170,7 @@ tables! {
     Assignment = assignments by (user_id, license_id, world) {
         user_id: Uuid, license_id: Uuid, world: i32, id: Uuid, metadata: Option<Written>,
         assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
-        last_checked_at: Option<Time>,
+        last_checked_at: Option<Time>, claimed_with: Option<Uuid>, place: i32,
     };
     EventCounter = event_counters by (world) { world: i32, last: i64 };
     Event = events by (world, sequence) {
@@ -192,7 +197,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key KeyUse Session Product Plan License LicensePhrase User UserPhrase Assignment EventCounter Event
+            World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
             OutcomeCount Refusal
             IdempotencyKey)
     }};

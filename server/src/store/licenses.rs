@@ -7,7 +7,7 @@ use common::{License, LicenseDetails, LicenseId, LicenseWithSeats, Seats, UserId
 use sqlx::types::Json;
 
 use super::Scope;
-use crate::db::{AsWritten, Conn, Result, locking};
+use crate::db::{AsWritten, Conn, Result, Sql, locking};
 
 pub use lists::{ExpiryFilter, by_expiry, full, page};
 pub use source::{LicenseFilter, Suffixes};
@@ -100,6 +100,22 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
         .bind(id)
         .fetch_optional()
         .await
+}
+
+/// Like [`lock`], with everything else and the seats.
+pub async fn lock_with_seats(
+    conn: &mut Conn,
+    scope: Scope,
+    id: LicenseId,
+) -> Result<Option<LicenseWithSeats>> {
+    const LOCK: Sql = locking!(concat!(
+        "select ",
+        columns_with_seats!(),
+        " from licenses where id = $2 and world = $1"
+    ));
+    let query = conn.query(LOCK).bind_scope(scope).bind(id);
+    let found = query.fetch_optional::<CountedLicense>().await?;
+    Ok(found.map(LicenseWithSeats::from))
 }
 
 /// Like [`lock`], with the other columns that can change.

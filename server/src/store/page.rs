@@ -1,6 +1,9 @@
 //! Parts of lists: the records after or before a cursor.
 
-use common::{ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, RefusalId, UserId};
+use common::{
+    ActivationId, AssignmentId, KeyId, LicenseId, LicenseKeyId, PlanId, ProductId, RefusalId,
+    UserId,
+};
 use uuid::Uuid;
 
 use crate::db::{Query, Result, Row, Value};
@@ -164,7 +167,17 @@ macro_rules! ids {
     )*};
 }
 
-ids!(ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, RefusalId, UserId);
+ids!(
+    ActivationId,
+    AssignmentId,
+    KeyId,
+    LicenseId,
+    LicenseKeyId,
+    PlanId,
+    ProductId,
+    RefusalId,
+    UserId
+);
 
 /// The text that `$sql!` makes of the comparison with a cursor and of the direction of the page's
 /// order.

@@ -9,7 +9,6 @@ use common::{Activation, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 use super::batch::{Admitted, Decisions, ValidationResult, Validator};
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
-use crate::auth::limit::Allowance;
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
@@ -73,13 +72,8 @@ impl Validator {
         Err(Error::Unavailable)
     }
 
-    /// Fails if the key has created too many users lately.
     fn may_create(&self, claim: &Claim) -> std::result::Result<(), Error> {
-        let ValidationRequest { user, caller, .. } = &claim.request;
-        match self.gate.admit_new_user(claim.key, user, caller) {
-            Allowance::Refused { wait, .. } => Err(Error::TooManyNewUsers(wait)),
-            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
-        }
+        self.gate.admit_new_user(claim.key, &claim.request.user, &claim.request.caller)
     }
 
     /// `None` if concurrent changes made the plan wrong; a new plan was made, and nothing was

@@ -109,7 +109,7 @@ async fn those_without_a_seat_are_counted_up_to_a_bound() {
             assigned_at: now,
             metadata: None,
         };
-        assignments::insert(&mut tx, scope, &assignment).await.unwrap();
+        assignments::insert(&mut tx, scope, &assignment, None).await.unwrap();
     }
     tx.commit().await.unwrap();
     let view = view_of(&app, &app).await;

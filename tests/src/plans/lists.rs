@@ -10,7 +10,7 @@ use licd::store::events::EventFilter;
 use licd::store::licenses::{ExpiryFilter, LicenseFilter};
 use licd::store::{
     Cursor, Found, MANY_FOUND, Page, Scope, TextRange, assignments, events, key_uses, keys,
-    licenses, plans, products, users, worlds,
+    license_keys, licenses, plans, products, users, worlds,
 };
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
@@ -28,7 +28,7 @@ const MOST_ROWS: i64 = 14 * PAGE;
 const MOST_OF_SEARCH: i64 = 2 * (MANY_FOUND + 1) + MOST_ROWS;
 
 /// Two worlds with the same records: a page of one does not read the other.
-const LOAD: [&str; 10] = [
+const LOAD: [&str; 11] = [
     "create function pg_temp.id(n integer) returns uuid language sql as
      $$ select cast(lpad(to_hex(n), 32, '0') as uuid) $$",
     "insert into users (id, world, external_id, email, name, created_at, updated_at)
@@ -59,12 +59,17 @@ const LOAD: [&str; 10] = [
      select pg_temp.id(n * 2 + w), w,
          case n % 2 when 0 then 'acme ' else 'customer ' || n % 1000 || ' ' end || n
      from generate_series(1, 20000) n, generate_series(1, 2) w",
-    // All of one license, every other with a seat.
+    // All of one license, with twenty for each suffix.
+    "insert into license_keys (id, world, license_id, suffix, hash, created_at)
+     select pg_temp.id(n * 2 + w), w, pg_temp.id(2 + w), cast(n % 1000 as text),
+         decode(lpad(to_hex(n * 2 + w), 64, '0'), 'hex'), now()
+     from generate_series(1, 20000) n, generate_series(1, 2) w",
+    // All of one license, every other with a seat and claimed with one key.
     "insert into assignments (user_id, license_id, world, id, assigned_at, activation_id,
-         activated_at, last_checked_at)
+         activated_at, last_checked_at, claimed_with)
      select pg_temp.id(n * 2 + w), pg_temp.id(2 + w), w, pg_temp.id(n * 2 + w), now(),
          case n % 2 when 0 then gen_random_uuid() end, case n % 2 when 0 then now() end,
-         case n % 2 when 0 then now() end
+         case n % 2 when 0 then now() end, case n % 2 when 0 then pg_temp.id(2 + w) end
      from generate_series(1, 20000) n, generate_series(1, 2) w",
     "insert into keys (id, world, name, prefix, role, created_at, hash)
      select pg_temp.id(n * 2 + w), w, 'app', 'sk_live_1234', 'read', now(),
@@ -181,7 +186,11 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "full": licenses::full(conn, scope, (None, None), Timestamp::now(), middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());
-        "assignments": assignments::page_of_license(conn, scope, license, middle());
+        "assignments": assignments::page_of_license(conn, scope, license, None, middle());
+        "claimed with a key": assignments::page_of_license(
+            conn, scope, license, Some(id(1)), middle());
+        "keys of a license": license_keys::page_of_license(conn, scope, license, middle());
+        "keys with a suffix": license_keys::page_by_suffix(conn, scope, "123", middle());
     }
     let waiting = assignments::count_waiting(conn, scope, license, PAGE).await.unwrap();
     stats.note(conn, "count of waiting", waiting).await;

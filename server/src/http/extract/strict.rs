@@ -1,12 +1,14 @@
 //! What administrators write is read strictly: a member or a parameter that is unknown would
 //! otherwise be ignored, and nobody would learn of it. Applications, which may be newer than licd,
-//! are read leniently: `POST /validate` ignores what it does not know.
+//! are read leniently: `POST /validate` and `POST /claim` ignore
+//! what they do not know.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
-    AssignLicense, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser, Explain,
-    RollKey, SetStatus, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
+    CreateUser, Explain, FindLicenseKey, RollKey, SetStatus, UpdateLicense, UpdatePlan,
+    UpdateProduct, UpdateUser,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -79,6 +81,10 @@ bodies! {
     CreateKey {
         "key": "licd generates it",
     }
+    CreateLicenseKey {
+        "licenseId": "it is in the address",
+    }
+    FindLicenseKey {}
     RollKey {
         "role": "the new key has that of the old one",
         "mode": "the new key has that of the old one",

@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 use aide::openapi::{Example as NamedExample, MediaType, ReferenceOr, SchemaObject};
 use common::{
-    Activation, ActorType, AssignLicense, Assignment, ConstBool, CreateKey, CreateLicense,
-    CreatePlan, CreateProduct, CreateUser, CreatedKey, CurrentKey, Event, EventActor, EventData,
-    EventSubject, EventType, Explain, ExplainedLicense, Explanation, ExternalId, Feature, Features,
-    HourStatistics, Key, License, LicenseAssignment, LicenseDetails, LicenseField,
-    LicenseWithSeats, Line, List, Metadata, Mode, Name, Open, Paged, Plan, Product, Reason,
-    RelatedRecords, Role, RollKey, Seats, SetStatus, Statistics, Status, SubjectType, Success,
-    Tenant, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage,
-    UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
+    Activation, ActorType, AssignLicense, Assignment, Claim, ConstBool, CreateKey, CreateLicense,
+    CreateLicenseKey, CreatePlan, CreateProduct, CreateUser, CreatedKey, CreatedLicenseKey,
+    CurrentKey, Event, EventActor, EventData, EventSubject, EventType, Explain, ExplainedLicense,
+    Explanation, ExternalId, Feature, Features, FindLicenseKey, HourStatistics, Key, License,
+    LicenseAssignment, LicenseDetails, LicenseField, LicenseKey, LicenseWithSeats, Line, List,
+    Metadata, Mode, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Role, RollKey, Seats,
+    SetStatus, Statistics, Status, SubjectType, Success, Tenant, Timestamp, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate,
+    Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -142,6 +143,9 @@ examples! {
     }
     CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
     RollKey { overlap_seconds: Some(parsed("3600")), }
+    CreateLicenseKey { key: None, max_uses: Some(parsed("1")), expires_at: None, allow_short: None, }
+    FindLicenseKey { key: parsed(LICENSE_KEY), }
+    Claim { user_id: ada(), key: parsed(LICENSE_KEY), product_id: None, }
 }
 
 // Answers.
@@ -226,6 +230,17 @@ examples! {
         revoked_at: None,
     }
     CreatedKey { record: Key { last_used_at: None, ..Key::example() }, key: parsed(KEY), }
+    LicenseKey {
+        id: id("lky"),
+        license_id: id("lic"),
+        suffix: "67J8KX".to_owned(),
+        max_uses: Some(parsed("1")),
+        uses: 0,
+        created_at: created(),
+        expires_at: None,
+        revoked_at: None,
+    }
+    CreatedLicenseKey { record: LicenseKey::example(), key: parsed(LICENSE_KEY), }
     CurrentKey {
         id: id("key"),
         name: Name::from_static("CI"),
@@ -296,6 +311,9 @@ examples! {
 
 /// The request id in examples.
 pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
+
+/// A license key that nobody has.
+const LICENSE_KEY: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
 
 /// A key that is not in use anywhere.
 const KEY: &str = "sk_test_ExampleExampleExampleExampleExam1jM1PX";

@@ -10,7 +10,7 @@ use common::Failure;
 
 use super::examples::REQUEST_ID;
 use super::{headers, schemas};
-use crate::error::Error;
+use crate::error::{Error, LicenseKeyFault};
 use crate::http::extract::{BODY, VALIDATION_BODY};
 
 /// A response other than a success. Its name is that of its component.
@@ -22,6 +22,8 @@ pub enum Refusal {
     Unauthorized,
     Forbidden,
     NotFound,
+    LicenseKeyNotFound,
+    LicenseKeyConflict,
     MethodNotAllowed,
     RequestTimeout,
     Conflict,
@@ -35,13 +37,15 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::InvalidBody,
         Self::InvalidQuery,
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
         Self::NotFound,
+        Self::LicenseKeyNotFound,
+        Self::LicenseKeyConflict,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::Conflict,
@@ -64,6 +68,13 @@ impl Refusal {
             Self::Unauthorized => "The key is missing, unknown, expired or revoked",
             Self::Forbidden => "The key's role or mode does not permit this",
             Self::NotFound => "The id is unknown to this key's tenant and mode",
+            Self::LicenseKeyNotFound => {
+                "No license of this key's tenant and mode has this license key"
+            }
+            Self::LicenseKeyConflict => {
+                "The license key was revoked, has expired, was used by as many users as it may, or is \
+                 for another product; or the user has 100 licenses"
+            }
             Self::MethodNotAllowed => {
                 "This version of the service has other methods at this address, named in `Allow`"
             }
@@ -98,6 +109,16 @@ impl Refusal {
             Self::Unauthorized => Error::Unauthorized,
             Self::Forbidden => Error::Forbidden,
             Self::NotFound => Error::NotFound("record"),
+            Self::LicenseKeyNotFound => Error::LicenseKey(LicenseKeyFault::NotFound),
+            Self::LicenseKeyConflict => {
+                let faults = [
+                    LicenseKeyFault::Revoked,
+                    LicenseKeyFault::Expired,
+                    LicenseKeyFault::UsedUp,
+                    LicenseKeyFault::OfAnotherProduct,
+                ];
+                return faults.map(Error::LicenseKey).to_vec();
+            }
             Self::MethodNotAllowed => Error::MethodNotAllowed,
             Self::RequestTimeout => Error::RequestTimeout,
             Self::Conflict => {

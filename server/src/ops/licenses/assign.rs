@@ -44,7 +44,7 @@ pub async fn assign(
             assigned_at: now,
             metadata,
         };
-        assignments::insert(&mut change, scope, &assignment).await?;
+        assignments::insert(&mut change, scope, &assignment, None).await?;
         events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
         return Ok(change.commit(Upserted::New(assignment), events).await?);
     };
@@ -61,7 +61,7 @@ pub async fn assign(
 /// The id of the next assignment of a user, who is locked, and whose newest assignment and number
 /// of assignments are given. Validations go through a user's licenses in the order of these ids, so
 /// it is greater than the existing ones even if a node with another clock created them.
-fn next_assignment(
+pub fn next_assignment(
     (count, newest): (i64, Option<AssignmentId>),
     now: Timestamp,
 ) -> Result<AssignmentId, Error> {

@@ -64,7 +64,7 @@ pub struct AssignedLicense {
 pub struct UserLicenses {
     /// None if the user does not exist yet.
     pub id: Option<UserId>,
-    /// In the order of assignment.
+    /// In the order of their places, and in that of assignment.
     pub licenses: Vec<AssignedLicense>,
 }
 
@@ -253,7 +253,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                          l.created_at, l.updated_at), l.seats_used)),
                      iif(s.activation_id is null, null, json_array(hex(s.activation_id),
                          s.activated_at, s.last_checked_at))
-                 ) order by asked_key.key, asked_user.key, s.id), '') || ']'
+                 ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
              from json_each($1) asked_key
              join keys k on k.hash = unhex(asked_key.value ->> 0)
              join json_each(asked_key.value, '$[1]') asked_user ",
@@ -275,7 +275,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
              cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
                  with ordinality as asked_user (value, n) ",
             joins!("asked_user.value collate \"C\""),
-            "order by key_at, user_at, s.id"
+            "order by key_at, user_at, s.place, s.id"
         ),
     };
     let rows = conn.query(FIND).bind(Json(&batch.keys)).fetch_packed::<Row, Packed>().await?;
@@ -303,7 +303,7 @@ pub struct NamedLicense {
     pub assigned_at: Timestamp,
 }
 
-/// All licenses of one user in the order of assignment.
+/// All licenses of one user in the order in which a validation looks at them.
 pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
     conn.query(
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
@@ -315,7 +315,7 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
          join products p on p.id = l.product_id and p.world = l.world
          join plans n on n.id = l.plan_id and n.world = l.world
          where s.user_id = $2 and s.world = $1
-         order by s.id",
+         order by s.place, s.id",
     )
     .bind_scope(scope)
     .bind(user)

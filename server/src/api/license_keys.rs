@@ -1,0 +1,158 @@
+//! License keys, and claims.
+
+use axum::extract::State;
+use common::{
+    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, LicenseId, LicenseKey,
+    LicenseKeyId, List, Validation,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::validate;
+use crate::error::{Error, LicenseKeyFault};
+use crate::http::App;
+use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::credentials::{Admin, Caller, Reader, Validator};
+use crate::http::extract::{Id, Json, Lenient, Limit, NoQuery, Query};
+use crate::http::idempotency::Idempotency;
+use crate::ops::idempotency::Once;
+use crate::ops::license_keys::{self, FoundKey, Standing};
+use crate::ops::licenses;
+use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::validation::ValidationRequest;
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<CreateLicenseKey>,
+) -> Result<Once<Upserted<CreatedLicenseKey>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| license_keys::create(change, id, body)).await
+}
+
+/// The query of the list of a license's keys.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(deny_unknown_fields)]
+pub struct ListLicenseKeys {
+    limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
+    after: Option<LicenseKeyId>,
+}
+
+pub async fn of_license(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<LicenseId>,
+    Query(query): Query<ListLicenseKeys>,
+) -> Result<Streamed<List<LicenseKey>>, Error> {
+    let view = app.ops.view(caller.scope);
+    licenses::get(view.clone(), id).await?;
+    let params = ListParams::new(query.after, query.limit);
+    Streamed::list(params, move |page| license_keys::of_license(view.clone(), id, page)).await
+}
+
+/// The query of the search for license keys.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(deny_unknown_fields)]
+pub struct SearchLicenseKeys {
+    /// The last characters of a key, as its record has them in `suffix`.
+    search: String,
+    limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
+    after: Option<LicenseKeyId>,
+}
+
+pub async fn search(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<SearchLicenseKeys>,
+) -> Result<Streamed<List<LicenseKey>>, Error> {
+    let view = app.ops.view(caller.scope);
+    let params = ListParams::new(query.after, query.limit);
+    let read = move |page| {
+        let (view, text) = (view.clone(), query.search.clone());
+        async move { license_keys::by_suffix(view, &text, page).await }
+    };
+    Streamed::list(params, read).await
+}
+
+pub async fn find(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Json(body): Json<FindLicenseKey>,
+) -> Result<Data<LicenseKey>, Error> {
+    license_keys::find(app.ops.view(caller.scope), &body.key).await.map(Data)
+}
+
+pub async fn reissue(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<LicenseKeyId>,
+    _: NoQuery,
+) -> Result<Once<Created<CreatedLicenseKey>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| license_keys::reissue(change, id)).await
+}
+
+pub async fn revoke(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<LicenseKeyId>,
+    _: NoQuery,
+) -> Result<Once<Changed<LicenseKey>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| license_keys::revoke(change, id)).await
+}
+
+/// Who has the license already gets the answer of a validation, without a lock or a turn to write,
+/// so that an application may claim at each start.
+pub async fn claim(
+    State(app): State<App>,
+    Validator(caller): Validator,
+    Lenient(body): Lenient<Claim>,
+) -> Result<Data<Validation>, Error> {
+    let found = look_up(&app, &caller, &body).await?;
+    let request = ValidationRequest {
+        key: caller.hash,
+        caller: caller.context.caller.clone(),
+        request_id: caller.context.id.clone(),
+        user: body.user_id.clone(),
+        product: body.product_id,
+    };
+    if found.standing == Standing::Unknown {
+        app.gate.admit_new_user(caller.key.id, &body.user_id, &request.caller)?;
+    }
+    if found.standing != Standing::Assigned {
+        let change = app.ops.change(caller.origin()).await?;
+        if let Some(answer) = license_keys::claim(change, &found, &body).await? {
+            if matches!(answer, Validation::Valid(_)) {
+                app.metrics.seats_taken.inc();
+            }
+            return Ok(Data(answer));
+        }
+    }
+    validate::submit(&app, request).await.map(Data)
+}
+
+/// Finds the key. A text whose check fits was not guessed; all others are limited.
+async fn look_up(app: &App, caller: &Caller, claim: &Claim) -> Result<FoundKey, Error> {
+    let guesser = (caller.key.id, caller.context.caller.address());
+    let check = claim.key.check();
+    if check != Some(true) {
+        app.wrong_keys.take(guesser)?;
+    }
+    let found = license_keys::look_up(&app.ops.view(caller.scope), claim).await?;
+    if found.is_some() && check != Some(true) {
+        app.wrong_keys.give_back(guesser);
+    }
+    found.ok_or(Error::LicenseKey(match check {
+        Some(false) => LicenseKeyFault::Mistyped,
+        Some(true) | None => LicenseKeyFault::NotFound,
+    }))
+}

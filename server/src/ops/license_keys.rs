@@ -1,0 +1,302 @@
+//! License keys: made and brought ones, and the claims that users make with them.
+
+use common::{
+    Activation, Assignment, Claim, CreateLicenseKey, CreatedLicenseKey, KeyText, License,
+    LicenseId, LicenseKey, LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason,
+    Timestamp, User, Validation,
+};
+use sha2::{Digest, Sha256};
+
+use super::change::{Change, Events};
+use super::licenses::{NOT_FOUND as NO_LICENSE, next_assignment};
+use super::outcome::{Changed, Created, Upserted};
+use super::users;
+use super::view::View;
+use crate::error::{Error, LicenseKeyFault, has_code};
+use crate::events::NewEvent;
+use crate::store::assignments::ClaimedWith;
+use crate::store::batch_rows::BatchRow;
+use crate::store::keys::Hash;
+use crate::store::license_keys::KnownKey;
+use crate::store::validations::AssignedLicense;
+use crate::store::{
+    Page, Scope, assignments, license_keys, licenses, seats, users as stored_users,
+};
+use crate::validation::verdict::{Decision, decide};
+
+const NOT_FOUND: Error = Error::NotFound("license key");
+const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
+
+/// The most keys that a license may have. Five hundred customers have five hundred licenses.
+const MAX_KEYS: i64 = 1000;
+
+fn hash(key: &KeyText) -> Hash {
+    Sha256::digest(key.form()).into()
+}
+
+fn created(record: LicenseKey, key: KeyText) -> CreatedLicenseKey {
+    CreatedLicenseKey { record, key }
+}
+
+/// Gives the license a key: a new one, which only this result shows, or one that users have already.
+pub async fn create(
+    mut change: Change,
+    license: LicenseId,
+    new: CreateLicenseKey,
+) -> Result<Upserted<CreatedLicenseKey>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    if new.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
+    }
+    let license = licenses::lock(&mut change, scope, license).await?.ok_or(NO_LICENSE)?;
+    if let Some(brought) = &new.key {
+        if brought.is_short() && new.allow_short != Some(true) {
+            let rule = "key must have at least 12 letters, digits and signs, as shorter ones are \
+                        easily guessed; allowShort takes 8";
+            return Err(Error::invalid("key", rule));
+        }
+        if let Some(known) = license_keys::find_by_hash(&mut change, scope, &hash(brought)).await? {
+            let record = same(&mut change, &license, &known, &new).await?;
+            let (id, key) = (record.id, brought.clone());
+            let outcome = Upserted::Existing(created(record, key));
+            return Ok(change.commit_secret(outcome, id, Events::none()).await?);
+        }
+    }
+    if license_keys::count_of_license(&mut change, scope, license.id).await? >= MAX_KEYS {
+        return Err(Error::Conflict("A license has at most 1000 keys, and this one has them"));
+    }
+    let key = new.key.unwrap_or_else(KeyText::generate);
+    let record = LicenseKey {
+        id: LicenseKeyId::new(now),
+        license_id: license.id,
+        suffix: key.suffix(),
+        max_uses: new.max_uses,
+        uses: 0,
+        created_at: now,
+        expires_at: new.expires_at,
+        revoked_at: None,
+    };
+    license_keys::insert(&mut change, scope, &record, &hash(&key)).await.map_err(|error| {
+        let is_taken = has_code(&error, |code| code == users::UNIQUE_VIOLATION);
+        let taken = Error::Conflict("Another license was given this key meanwhile");
+        if is_taken { taken } else { error.into() }
+    })?;
+    let event = NewEvent::license_key_created(&license, &record);
+    let id = record.id;
+    Ok(change.commit_secret(Upserted::New(created(record, key)), id, event).await?)
+}
+
+/// The record of a key that is there already, if it is what is asked for.
+async fn same(
+    change: &mut Change,
+    license: &License,
+    known: &KnownKey,
+    new: &CreateLicenseKey,
+) -> Result<LicenseKey, Error> {
+    if known.license_id != license.id {
+        return Err(Error::KeyOfLicense(known.license_id));
+    }
+    let scope = change.scope();
+    let record = license_keys::find(change, scope, known.id).await?.ok_or(NOT_FOUND)?;
+    if known.is_replaced || record.revoked_at.is_some() {
+        return Err(Error::LicenseKey(LicenseKeyFault::Revoked));
+    }
+    if (record.max_uses, record.expires_at) != (new.max_uses, new.expires_at) {
+        return Err(Error::Conflict(
+            "The license has this key already, with another maxUses or expiresAt",
+        ));
+    }
+    Ok(record)
+}
+
+/// The keys of the license, oldest first; empty if it does not exist.
+pub async fn of_license(
+    view: View,
+    license: LicenseId,
+    page: Page<LicenseKeyId>,
+) -> Result<Vec<LicenseKey>, Error> {
+    let mut conn = view.read().await?;
+    Ok(license_keys::page_of_license(&mut conn, view.scope, license, page).await?)
+}
+
+/// The keys with this suffix, as a list shows it, in whichever way it is typed.
+pub async fn by_suffix(
+    view: View,
+    text: &str,
+    page: Page<LicenseKeyId>,
+) -> Result<Vec<LicenseKey>, Error> {
+    let (mut conn, suffix) = (view.read().await?, KeyText::suffix_form(text));
+    Ok(license_keys::page_by_suffix(&mut conn, view.scope, &suffix, page).await?)
+}
+
+/// The record of the key with this text.
+pub async fn find(view: View, key: &KeyText) -> Result<LicenseKey, Error> {
+    let (mut conn, scope) = (view.read().await?, view.scope);
+    let known = license_keys::find_by_hash(&mut conn, scope, &hash(key)).await?.ok_or(UNKNOWN)?;
+    license_keys::find(&mut conn, scope, known.id).await?.ok_or(UNKNOWN)
+}
+
+/// Gives the key another text, which only this result shows. Uses, limit and expiry stay.
+pub async fn reissue(
+    mut change: Change,
+    id: LicenseKeyId,
+) -> Result<Created<CreatedLicenseKey>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let (license, before) = lock(&mut change, id).await?;
+    if before.revoked_at.is_some() {
+        return Err(Error::Conflict(
+            "A revoked license key cannot be reissued: create another one",
+        ));
+    }
+    let key = KeyText::generate();
+    let record = LicenseKey { suffix: key.suffix(), ..before.clone() };
+    let former = LicenseKeyId::new(now);
+    license_keys::reissue(&mut change, scope, &record, &hash(&key), former).await?;
+    let event = NewEvent::license_key_reissued(&license, &before, &record);
+    Ok(change.commit_secret(Created(created(record, key)), id, event).await?)
+}
+
+/// Revokes the key: nobody can claim with it. Who did stays assigned.
+pub async fn revoke(mut change: Change, id: LicenseKeyId) -> Result<Changed<LicenseKey>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let (license, before) = lock(&mut change, id).await?;
+    if before.revoked_at.is_some() {
+        return Ok(change.commit(Changed(before), Events::none()).await?);
+    }
+    let key = LicenseKey { revoked_at: Some(now), ..before.clone() };
+    license_keys::revoke(&mut change, scope, &key).await?;
+    let event = NewEvent::license_key_revoked(&license, &before, &key);
+    Ok(change.commit(Changed(key), event).await?)
+}
+
+/// The key and its license, which is locked.
+async fn lock(change: &mut Change, id: LicenseKeyId) -> Result<(License, LicenseKey), Error> {
+    let scope = change.scope();
+    let key = license_keys::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let license = licenses::lock(change, scope, key.license_id).await?.ok_or(NOT_FOUND)?;
+    let key = license_keys::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
+    Ok((license, key))
+}
+
+/// What a user is to the license of a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Unknown,
+    NotAssigned,
+    Assigned,
+}
+
+/// The key with which somebody claims.
+pub struct FoundKey {
+    known: KnownKey,
+    pub standing: Standing,
+}
+
+/// Finds the key of a claim, and whether the user has its license. It writes nothing.
+pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<FoundKey>, Error> {
+    let (mut conn, scope) = (view.read().await?, view.scope);
+    let known = license_keys::find_by_hash(&mut conn, scope, &hash(&claim.key)).await?;
+    let Some(known) = known else { return Ok(None) };
+    let standing = match stored_users::find_external(&mut conn, scope, &claim.user_id).await? {
+        None => Standing::Unknown,
+        Some(user) if assignments::exists(&mut conn, scope, user.id, known.license_id).await? => {
+            Standing::Assigned
+        }
+        Some(_) => Standing::NotAssigned,
+    };
+    Ok(Some(FoundKey { known, standing }))
+}
+
+/// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
+/// change. A full license is left alone. None: the user has the license by now, and a validation
+/// says what it is worth.
+pub async fn claim(
+    mut change: Change,
+    FoundKey { known, .. }: &FoundKey,
+    claim: &Claim,
+) -> Result<Option<Validation>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let (is_new, user) = users::ensure(&mut change, &claim.user_id).await?;
+    let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
+    let license = licenses::lock_with_seats(&mut change, scope, known.license_id).await?;
+    let license = license.ok_or(UNKNOWN)?;
+    if assignments::lock(&mut change, scope, user.id, license.id).await?.is_some() {
+        return Ok(None);
+    }
+    let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
+    check(&key, known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
+    let candidate = candidate(&license, &user);
+    let (answer, seat) = match decide(std::slice::from_ref(&candidate), None, now) {
+        Decision::Refuse(reason @ Reason::ExceededSeats, _) => {
+            return Ok(Some(Validation::invalid(reason)));
+        }
+        Decision::Refuse(reason, _) => (Validation::invalid(reason), None),
+        Decision::Take(_) | Decision::Keep(..) => {
+            let seat = Activation::new(user.id, license.id, now);
+            (Validation::valid(candidate.license.clone(), seat.clone()), Some(seat))
+        }
+    };
+    let assignment = Assignment {
+        id: next_assignment(assigned, now)?,
+        user_id: user.id,
+        license_id: license.id,
+        assigned_at: now,
+        metadata: None,
+    };
+    let with = ClaimedWith { key: key.id, is_first: seat.is_some() };
+    assignments::insert(&mut change, scope, &assignment, Some(with)).await?;
+    let key = LicenseKey { uses: key.uses + 1, ..key };
+    let mut events: Vec<NewEvent> =
+        is_new.then(|| NewEvent::user_created(&user)).into_iter().collect();
+    events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
+    events.push(NewEvent::license_key_claimed(&license, &user, &key));
+    if let Some(seat) = &seat {
+        take(&mut change, scope, seat, now).await?;
+        events.push(NewEvent::seat_taken(&license, &user.external_id, seat));
+    }
+    change.commit(Changed(()), events).await?;
+    Ok(Some(answer))
+}
+
+async fn take(
+    change: &mut Change,
+    scope: Scope,
+    seat: &Activation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let license = BatchRow::license(scope, seat.license_id, 1);
+    Ok(seats::take(change, &[BatchRow::seat(scope, seat)], &[license], now).await?)
+}
+
+/// The license as if it were assigned, and the only one.
+fn candidate(license: &LicenseWithSeats, user: &User) -> AssignedLicense {
+    AssignedLicense {
+        user_id: user.id,
+        license: license.license.clone(),
+        seats_used: license.seats.used,
+        seat: None,
+        features_omitted: false,
+    }
+}
+
+/// Whether the key can be claimed with once more.
+fn check(
+    key: &LicenseKey,
+    known: &KnownKey,
+    license: &License,
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Result<(), LicenseKeyFault> {
+    let limit = key.max_uses.map(MaxUses::get).or(license.max_seats.map(MaxSeats::get));
+    if known.is_replaced || key.revoked_at.is_some() {
+        Err(LicenseKeyFault::Revoked)
+    } else if key.expires_at.is_some_and(|end| end <= now) {
+        Err(LicenseKeyFault::Expired)
+    } else if product.is_some_and(|product| product != license.product_id) {
+        Err(LicenseKeyFault::OfAnotherProduct)
+    } else if limit.is_some_and(|limit| key.uses >= limit.into()) {
+        Err(LicenseKeyFault::UsedUp)
+    } else {
+        Ok(())
+    }
+}

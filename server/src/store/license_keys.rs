@@ -1,0 +1,183 @@
+//! License keys. They change under the lock of their license and have none of their own.
+
+use common::{LicenseId, LicenseKey, LicenseKeyId};
+
+use super::keys::Hash;
+use super::page::paged;
+use super::{Page, Scope};
+use crate::db::{Conn, Result};
+
+macro_rules! select {
+    ($rest:expr) => {
+        concat!(
+            "select k.id, k.license_id, k.suffix, k.max_uses, k.created_at, k.expires_at,
+                 k.revoked_at,
+                 (select count(*) from assignments a
+                  where a.claimed_with = k.id and a.world = k.world) as uses
+             from license_keys k where ",
+            $rest
+        )
+    };
+}
+
+/// A license key that a text was found to be.
+#[derive(sqlx::FromRow)]
+pub struct KnownKey {
+    /// The record, also if the text was replaced by another one since.
+    pub id: LicenseKeyId,
+    pub license_id: LicenseId,
+    pub is_replaced: bool,
+}
+
+pub async fn insert(conn: &mut Conn, scope: Scope, key: &LicenseKey, hash: &Hash) -> Result<()> {
+    conn.query(
+        "insert into license_keys (world, id, license_id, suffix, hash, max_uses, created_at,
+             expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind_scope(scope)
+    .bind(key.id)
+    .bind(key.license_id)
+    .bind(&key.suffix)
+    .bind(hash.as_slice())
+    .bind(key.max_uses)
+    .bind(key.created_at)
+    .bind(key.expires_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find_by_hash(conn: &mut Conn, scope: Scope, hash: &Hash) -> Result<Option<KnownKey>> {
+    conn.query(
+        "select coalesce(reissued_as, id) as id, license_id,
+             reissued_as is not null as is_replaced
+         from license_keys where hash = $2 and world = $1",
+    )
+    .bind_scope(scope)
+    .bind(hash.as_slice())
+    .fetch_optional()
+    .await
+}
+
+/// Only the lock of the license, which the caller holds, keeps it and its uses from changing.
+pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseKeyId) -> Result<Option<LicenseKey>> {
+    conn.query(select!("k.id = $2 and k.world = $1 and k.reissued_as is null"))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
+}
+
+pub async fn page_of_license(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page<LicenseKeyId>,
+) -> Result<Vec<LicenseKey>> {
+    let sql = paged!(
+        page,
+        select!("k.license_id = $4 and k.world = $1 and k.world > 0 and k.reissued_as is null"),
+        "k.id"
+    );
+    conn.query(sql)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(license)
+        .fetch_all()
+        .await
+}
+
+/// How many keys the license has, with those that were replaced.
+pub async fn count_of_license(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<i64> {
+    let (count,): (i64,) = conn
+        .query(
+            "select count(*) from license_keys
+             where license_id = $2 and world = $1 and world > 0",
+        )
+        .bind_scope(scope)
+        .bind(license)
+        .fetch_one()
+        .await?;
+    Ok(count)
+}
+
+/// A page of the keys with this suffix.
+pub async fn page_by_suffix(
+    conn: &mut Conn,
+    scope: Scope,
+    suffix: &str,
+    page: Page<LicenseKeyId>,
+) -> Result<Vec<LicenseKey>> {
+    let sql = paged!(
+        page,
+        select!("k.suffix = $4 and k.world = $1 and k.world > 0 and k.reissued_as is null"),
+        "k.id"
+    );
+    conn.query(sql)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(suffix)
+        .fetch_all()
+        .await
+}
+
+/// Gives the key another text. The former one stays known as that of `former`.
+pub async fn reissue(
+    conn: &mut Conn,
+    scope: Scope,
+    key: &LicenseKey,
+    hash: &Hash,
+    former: LicenseKeyId,
+) -> Result<()> {
+    // In this order, as a hash may be there only once.
+    let (former_hash, former_suffix): (Vec<u8>, String) = conn
+        .query("select hash, suffix from license_keys where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(key.id)
+        .fetch_one()
+        .await?;
+    conn.query("update license_keys set hash = $3, suffix = $4 where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(key.id)
+        .bind(hash.as_slice())
+        .bind(&key.suffix)
+        .execute()
+        .await?;
+    conn.query(
+        "insert into license_keys (world, id, license_id, suffix, hash, created_at, reissued_as)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind_scope(scope)
+    .bind(former)
+    .bind(key.license_id)
+    .bind(former_suffix)
+    .bind(former_hash)
+    .bind(key.created_at)
+    .bind(key.id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn revoke(conn: &mut Conn, scope: Scope, key: &LicenseKey) -> Result<()> {
+    conn.query("update license_keys set revoked_at = $3 where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(key.id)
+        .bind(key.revoked_at)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Deletes the keys of a license that was never assigned.
+pub async fn delete_of_license(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<()> {
+    conn.query("delete from license_keys where license_id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(license)
+        .execute()
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! License keys: what a claim gives, what a wrong key is told, and what support does with a key.
+
+use common::{Mode, Role};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{App, Caller};
+use crate::races::at_once;
+
+/// A key whose check fits, and that nobody has.
+const UNKNOWN: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
+
+async fn new_key(app: &Caller, license: &str, terms: Value) -> (String, String) {
+    let made = app.post(&format!("/api/v1/admin/licenses/{license}/keys"), terms).await;
+    (made.id(), made.data()["key"].as_str().unwrap().to_owned())
+}
+
+async fn claim(app: &Caller, user: &str, key: &str) -> Value {
+    let answer = app.post("/api/v1/claim", json!({ "userId": user, "key": key })).await;
+    if answer.status == 200 { answer.data().clone() } else { answer.body["code"].clone() }
+}
+
+async fn record(app: &Caller, license: &str) -> Value {
+    app.get(&format!("/api/v1/admin/licenses/{license}/keys")).await.list()[0].clone()
+}
+
+#[tokio::test]
+async fn a_key_opens_its_license_however_it_is_typed() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 10 })).await;
+    let (id, key) = new_key(&app, &license, json!({})).await;
+    let validator = app.with_key(&app.new_key("default", Role::Validate, Mode::Live).await);
+    let en_dashes = key.replace('-', "–").to_lowercase();
+    let looks_alike = key.replace('0', "o").replace('1', "l");
+    for (at, typed) in
+        [key.clone(), en_dashes, looks_alike, key.replace('-', " "), format!(" {key}\r\n")]
+            .iter()
+            .enumerate()
+    {
+        let answer = claim(&validator, &format!("user-{at}"), typed).await;
+        assert_eq!(answer["license"]["id"], *license, "{typed:?}");
+        let validated = app.validate(&format!("user-{at}")).await;
+        assert_eq!(validated.data()["activation"]["id"], answer["activation"]["id"]);
+        assert_eq!(answer.as_object().unwrap().len(), validated.data().as_object().unwrap().len());
+    }
+    assert_eq!(app.usage(&license).await["activeSeats"], 5);
+    let record = record(&app, &license).await;
+    assert_eq!((record["id"].clone(), record["uses"].clone()), (json!(id), json!(5)));
+    assert!(key.replace('-', "").ends_with(record["suffix"].as_str().unwrap()));
+    let claimed = app.get(&format!("/api/v1/admin/licenses/{license}/assignments?key={id}")).await;
+    assert_eq!(claimed.list().len(), 5);
+    app.assign(&license, "assigned").await.data();
+    let claimed = app.get(&format!("/api/v1/admin/licenses/{license}/assignments?key={id}")).await;
+    assert_eq!(claimed.list().len(), 5, "and not who was assigned");
+    let events = app.get(&format!("/api/v1/admin/events?subject={license}")).await;
+    assert!(!events.body.to_string().contains(&key), "no event has the key");
+    let of_first: Vec<_> =
+        events.list().iter().filter(|it| it["related"]["externalId"] == "user-0").collect();
+    let types: Vec<_> = of_first.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["license.assigned", "license_key.claimed", "seat.taken"]);
+}
+
+/// An application may claim at each start: it costs what a validation costs, and changes nothing.
+#[tokio::test]
+async fn who_has_the_license_gets_the_answer_of_a_validation() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    let (id, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    let first = claim(&app, "ada", &key).await;
+    let events = app.number("select count(*) from events").await;
+    for path in ["revoke", "revoke"] {
+        let again = claim(&app, "ada", &key).await;
+        assert_eq!(again["activation"]["id"], first["activation"]["id"], "though it is used up");
+        app.post(&format!("/api/v1/admin/license-keys/{id}/{path}"), json!(null)).await.data();
+    }
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true, "though it is revoked");
+    assert_eq!(claim(&app, "bob", &key).await, "license_key_revoked");
+    app.set_status(&license, "suspended").await.data();
+    assert_eq!(claim(&app, "ada", &key).await["reason"], "suspended");
+    // The revocation and the suspension.
+    assert_eq!(app.number("select count(*) from events").await, events + 2);
+    assert_eq!(app.user("bob").await, json!(null), "a wrong key creates nobody");
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_told_what_is_wrong() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 5 })).await;
+    let license = app.license_of(&plan).await;
+    let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true);
+    assert_eq!(claim(&app, "bob", &key).await, "license_key_used_up");
+    assert_eq!(claim(&app, "bob", UNKNOWN).await, "license_key_not_found");
+    let mistyped = UNKNOWN.replace("7KQ", "7QK");
+    assert_eq!(claim(&app, "bob", &mistyped).await, "license_key_mistyped");
+    assert_eq!(claim(&app, "bob", "no key of this kind").await, "license_key_not_found");
+    assert_eq!(claim(&app, "bob", "short").await, "invalid_request");
+    let other = app.product("Other").await;
+    let body = json!({ "userId": "bob", "key": key, "productId": other });
+    let answer = app.post("/api/v1/claim", body).await;
+    assert_eq!(answer.body["code"], "license_key_of_another_product");
+    assert_eq!(answer.status, 409);
+    assert_eq!(app.user("bob").await, json!(null), "none of them creates a user");
+}
+
+/// Who bought is served by what was bought, whatever was there before.
+#[tokio::test]
+async fn a_claimed_license_comes_first() {
+    let app = App::start().await;
+    let trial = app.license(json!({ "features": ["trial"] })).await;
+    app.assign(&trial, "ada").await.data();
+    assert_eq!(app.validate("ada").await.data()["license"]["id"], *trial);
+    for bought in ["basic", "pro"] {
+        let license = app.license(json!({ "features": [bought] })).await;
+        let (_, key) = new_key(&app, &license, json!({})).await;
+        assert_eq!(claim(&app, "ada", &key).await["features"], json!([bought]));
+        assert_eq!(app.validate("ada").await.data()["features"], json!([bought]));
+        assert_eq!(app.explain("ada").await.data()["licenses"][0]["license"]["id"], *license);
+    }
+    // One that is not in force is assigned, behind the others, and gives its own reason.
+    let license = app.license(json!({})).await;
+    let (_, key) = new_key(&app, &license, json!({})).await;
+    app.set_status(&license, "suspended").await.data();
+    assert_eq!(claim(&app, "ada", &key).await["reason"], "suspended");
+    assert_eq!(app.validate("ada").await.data()["features"], json!(["pro"]));
+    assert_eq!(app.explain("ada").await.data()["licenses"][3]["license"]["id"], *license);
+}
+
+#[tokio::test]
+async fn a_full_license_is_left_alone_and_a_use_comes_back() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.assign(&license, "holder").await.data();
+    assert_eq!(app.validate("holder").await.verdict(), "valid");
+    let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    assert_eq!(claim(&app, "ada", &key).await["reason"], "exceeded_seats");
+    assert_eq!(app.user("ada").await, json!(null), "nothing was changed");
+    app.unassign(&license, "holder").await.data();
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true);
+    assert_eq!(claim(&app, "bob", &key).await, "license_key_used_up");
+    app.delete_user("ada").await.data();
+    assert_eq!(record(&app, &license).await["uses"], 0);
+    assert_eq!(claim(&app, "bob", &key).await["valid"], true);
+}
+
+/// However many claim the last use of a key at once, one gets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_is_one() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 64 })).await;
+    let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    let claims = (0..64).map(|n| {
+        let (app, key) = (app.clone(), key.clone());
+        async move { claim(&app, &format!("user-{n}"), &key).await["valid"] == true }
+    });
+    let valid = at_once(claims).await.into_iter().filter(|it| *it).count();
+    assert_eq!(valid, 1);
+    assert_eq!(app.number("select count(*) from assignments").await, 1);
+    assert_eq!(app.number("select count(*) from users").await, 1);
+}
+
+/// The claims of one user at once are one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_claims_once() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    let claims = (0..32).map(|_| {
+        let (app, key) = (app.clone(), key.clone());
+        async move { claim(&app, "ada", &key).await["valid"] == true }
+    });
+    assert!(at_once(claims).await.into_iter().all(|it| it));
+    assert_eq!(app.usage(&license).await["activeSeats"], 1);
+}
+
+#[tokio::test]
+async fn a_brought_key_belongs_to_one_license() {
+    let app = App::start().await;
+    let (license, other) = (app.license(json!({})).await, app.license(json!({})).await);
+    let keys = |license: &str| format!("/api/v1/admin/licenses/{license}/keys");
+    let brought = json!({ "key": "C1B6DE-39A6E3-DE1529-8559A0-4AF593-V3" });
+    let made = app.post(&keys(&license), brought.clone()).await;
+    assert_eq!((made.status, made.data()["suffix"].clone()), (201, json!("4AF593")));
+    let again = app.post(&keys(&license), brought.clone()).await;
+    assert_eq!((again.status, again.id()), (200, made.id()));
+    let differs = json!({ "key": brought["key"], "maxUses": 3 });
+    assert_eq!(app.post(&keys(&license), differs).await.status, 409);
+    let refused = app.post(&keys(&other), brought.clone()).await;
+    assert_eq!(refused.status, 409);
+    assert!(refused.body["error"].as_str().unwrap().contains(&license), "{refused}");
+    let short = json!({ "key": "ABCD-1234" });
+    assert_eq!(app.post(&keys(&other), short).await.body["field"], "key");
+    let short = json!({ "key": "ABCD-1234", "allowShort": true });
+    assert_eq!(app.post(&keys(&other), short).await.status, 201);
+    assert_eq!(claim(&app, "ada", "abcd1234").await["license"]["id"], *other);
+    assert_eq!(claim(&app, "ada", "c1b6de39a6e3de15298559a04af593v3").await["valid"], true);
+}
+
+/// Lost or leaked: the record stays, and its text is another.
+#[tokio::test]
+async fn a_reissued_key_replaces_its_text() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let (id, key) = new_key(&app, &license, json!({ "maxUses": 2 })).await;
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true);
+    let reissue = format!("/api/v1/admin/license-keys/{id}/reissue");
+    let reissued = app.post(&reissue, json!(null)).await;
+    assert_eq!((reissued.id(), reissued.data()["uses"].clone()), (id.clone(), json!(1)));
+    let new = reissued.data()["key"].as_str().unwrap();
+    assert_eq!(claim(&app, "bob", &key).await, "license_key_revoked");
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true, "who has it keeps it");
+    assert_eq!(claim(&app, "bob", new).await["valid"], true);
+    assert_eq!(claim(&app, "eve", new).await, "license_key_used_up", "the uses are counted on");
+    let list = app.get(&format!("/api/v1/admin/licenses/{license}/keys")).await;
+    assert_eq!(list.list().len(), 1);
+    app.post(&format!("/api/v1/admin/license-keys/{id}/revoke"), json!(null)).await.data();
+    assert_eq!(app.post(&reissue, json!(null)).await.status, 409);
+}
+
+#[tokio::test]
+async fn support_finds_a_key_by_its_end_and_by_the_whole() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let (id, key) = new_key(&app, &license, json!({})).await;
+    let end = &key[key.len() - 7..];
+    for typed in [end.to_owned(), end.to_lowercase(), end.replace('-', "")] {
+        let found = app.get(&format!("/api/v1/admin/license-keys?search={typed}")).await;
+        assert_eq!(found.each("id"), [&*id], "{typed}");
+    }
+    let other = app.get("/api/v1/admin/license-keys?search=000000").await;
+    assert!(other.list().is_empty());
+    assert_eq!(app.get("/api/v1/admin/license-keys").await.body["field"], "search");
+    let reader = app.with_key(&app.new_key("default", Role::Read, Mode::Live).await);
+    let find = |key: &str| json!({ "key": key });
+    let found = reader.post("/api/v1/admin/license-keys/find", find(&key.to_lowercase())).await;
+    assert_eq!((found.id(), found.data()["key"].clone()), (id, json!(null)));
+    let unknown = reader.post("/api/v1/admin/license-keys/find", find(UNKNOWN)).await;
+    assert_eq!((unknown.status, &unknown.body["code"]), (404, &json!("license_key_not_found")));
+}
+
+/// What cannot be guessed is always looked up; all else is not, after a few failures.
+#[tokio::test]
+async fn guesses_are_held_up_and_keys_of_licd_are_not() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let (_, key) = new_key(&app, &license, json!({})).await;
+    let brought = json!({ "key": "ABCD-1234", "allowShort": true });
+    new_key(&app, &license, brought).await;
+    let mut told = Vec::new();
+    for guess in 0..40 {
+        told.push(claim(&app, "eve", &format!("ABCD-{guess:04}")).await);
+    }
+    assert_eq!(told[..10], vec![json!("license_key_not_found"); 10]);
+    assert!(told[20..].iter().filter(|it| **it == "rate_limited").count() > 10, "{told:?}");
+    let limited = app.post("/api/v1/claim", json!({ "userId": "eve", "key": "ABCD-1234" })).await;
+    if limited.status == 429 {
+        assert!(limited.number("retry-after") <= 6);
+    }
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true, "a made key is always looked up");
+    let typo = claim(&app, "eve", UNKNOWN).await;
+    assert_eq!(typo, "license_key_not_found");
+}
+
+/// A key is shown once, also to who repeats the request.
+#[tokio::test]
+async fn a_lost_answer_is_not_shown_again() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/keys");
+    let send = async || {
+        let with = |request: reqwest::RequestBuilder| {
+            request.header("Idempotency-Key", "order-7").json(&json!({}))
+        };
+        app.send(Method::POST, &path, with).await
+    };
+    assert_eq!(send().await.status, 201);
+    let again = send().await;
+    assert_eq!((again.status, &again.body["code"]), (409, &json!("conflict")));
+    assert_eq!(app.get(&path).await.list().len(), 1);
+    // A license made by mistake goes with its keys.
+    app.delete(&format!("/api/v1/admin/licenses/{license}")).await.data();
+    assert_eq!(app.number("select count(*) from license_keys").await, 0);
+}
