@@ -11,8 +11,8 @@ use std::ffi::OsString;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, dashboard, doctor, events, keys, licenses, login, plans, products, profiles,
-    refusals, stats, users, validate, version, whoami,
+    api, catalog, claim, dashboard, doctor, events, keys, licenses, login, plans, products,
+    profiles, refusals, stats, users, validate, version, whoami,
 };
 use crate::context::{Context, Globals};
 use crate::error;
@@ -45,7 +45,7 @@ Global flags such as -P, -o, -q, -y and -n work with every command: licctl help 
 
 /// The commands in the order in which their help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Licensing", &["validate", "licenses", "plans", "products"]),
+    ("Licensing", &["validate", "claim", "licenses", "plans", "products"]),
     ("People and keys", &["users", "keys"]),
     ("History", &["events", "refusals", "stats"]),
     ("As code", &["apply", "diff", "export", "api"]),
@@ -86,6 +86,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Commands {
     Validate(validate::ValidateArgs),
+    Claim(claim::ClaimArgs),
     /// Create, assign, suspend and revoke licenses
     #[command(subcommand, visible_alias = "license")]
     Licenses(licenses::Verb),
@@ -199,6 +200,7 @@ fn has_verbs(grammar: &Command, noun: &OsString) -> bool {
 pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
     match command {
         Commands::Validate(args) => validate::run(ctx, args).await,
+        Commands::Claim(args) => claim::run(ctx, args).await,
         Commands::Licenses(verb) => licenses::run(ctx, verb).await,
         Commands::Plans(verb) => plans::run(ctx, verb).await,
         Commands::Products(verb) => products::run(ctx, verb).await,

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod catalog;
+pub mod claim;
 pub mod dashboard;
 pub mod doctor;
 pub mod events;

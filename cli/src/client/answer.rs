@@ -22,6 +22,11 @@ pub struct ApiRecord<T> {
 }
 
 impl<T> ApiRecord<T> {
+    /// A member, as it was sent or added.
+    pub fn member(&self, name: &str) -> Option<&Value> {
+        self.sent.get(name)
+    }
+
     /// The record with a member of licctl's own behind one of the service's. The service's own word
     /// comes first if it has such a member.
     pub fn with_member(mut self, behind: &str, name: &str, value: impl Into<Value>) -> Self {

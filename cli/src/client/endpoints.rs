@@ -7,10 +7,11 @@ use std::pin::pin;
 use std::str::FromStr;
 
 use common::{
-    AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
-    Event, EventId, Explain, ExternalId, KeyId, LicenseAssignment, LicenseId, List, Plan, PlanId,
-    Product, ProductId, RefusalId, RollKey, SetStatus, Statistics, Timestamp, UpdateLicense,
-    UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal, Validate,
+    AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan,
+    CreateProduct, CreateUser, CreatedLicenseKey, Event, EventId, Explain, ExternalId,
+    FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, Plan,
+    PlanId, Product, ProductId, RefusalId, RollKey, SetStatus, Statistics, Timestamp,
+    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal, Validate,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -78,6 +79,7 @@ records! {
     products: Product = "/api/v1/admin/products", ProductId, shown as Product;
     plans: Plan = "/api/v1/admin/plans", PlanId, shown as Plan;
     licenses: License = "/api/v1/admin/licenses", LicenseId, shown as LicenseWithSeats;
+    license_keys: LicenseKey = "/api/v1/admin/license-keys", LicenseKeyId, shown as LicenseKey;
     users: User = "/api/v1/admin/users", UserId, shown as User;
     keys: Key = "/api/v1/admin/keys", KeyId, shown as Key;
     events: Event = "/api/v1/admin/events", EventId, shown as Event;
@@ -235,6 +237,36 @@ impl Records<'_, License> {
     }
 }
 
+impl<'c> Records<'c, License> {
+    /// The keys of a license, page by page, with at most `limit` records.
+    pub fn keys(
+        self,
+        id: LicenseId,
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<LicenseKey>>>> + use<'c> {
+        let path = format!("{}/keys", Self::path(id));
+        self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
+    }
+
+    pub async fn create_key(
+        self,
+        id: impl Display,
+        body: &CreateLicenseKey,
+    ) -> Done<CreatedLicenseKey> {
+        self.client.write(Method::POST, &format!("{}/keys", Self::path(id)), Some(body)).await
+    }
+}
+
+impl Records<'_, LicenseKey> {
+    pub async fn reissue(self, id: LicenseKeyId) -> Done<CreatedLicenseKey> {
+        self.client.write(Method::POST, &format!("{}/reissue", Self::path(id)), NO_BODY).await
+    }
+
+    pub async fn revoke(self, id: LicenseKeyId) -> Done<LicenseKey> {
+        self.client.write(Method::POST, &format!("{}/revoke", Self::path(id)), NO_BODY).await
+    }
+}
+
 impl Records<'_, Key> {
     pub async fn roll(self, id: impl Display, body: &RollKey) -> Done<CreatedKey> {
         let path = format!("{}/roll", Self::path(id));
@@ -255,6 +287,14 @@ impl Client {
 
     pub async fn validate(&self, body: &Validate) -> Done<Validation> {
         self.write(Method::POST, "/api/v1/validate", Some(body)).await
+    }
+
+    pub async fn claim(&self, body: &Claim) -> Done<Validation> {
+        self.write(Method::POST, "/api/v1/claim", Some(body)).await
+    }
+
+    pub async fn find_license_key(&self, body: &FindLicenseKey) -> Result<ApiRecord<LicenseKey>> {
+        self.ask("/api/v1/admin/license-keys/find", body).await
     }
 
     pub async fn explain(&self, body: &Explain) -> Result<ApiRecord<Explanation>> {

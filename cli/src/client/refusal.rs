@@ -86,8 +86,9 @@ impl ApiRequest<'_> {
             ),
             (
                 "POST",
-                ["validate"]
+                ["validate" | "claim"]
                 | ["admin", "users"]
+                | ["admin", "license-keys", _, "revoke"]
                 | ["admin", "licenses", _, "assign"]
                 | ["admin", "keys", _, "revoke"],
             )
@@ -126,6 +127,10 @@ impl ApiRequest<'_> {
         };
         let key = format!("key {}… from {}", self.target.key.prefix(), self.target.key_source);
         let error = match status.as_u16() {
+            code if failure.code.starts_with("license_key_") => {
+                let exit = if code == 404 { Exit::NotFound } else { Exit::Rejected };
+                Error::new(exit, "", format!("{}.", failure.error))
+            }
             401 => {
                 Error::new(Exit::NotAuthenticated, "", format!("The server rejected the {key}."))
                     .because(format!("{words} The key is unknown, expired or revoked"))
@@ -158,7 +163,9 @@ impl ApiRequest<'_> {
 
     /// The error for a key that is known now: of too low a role, or else of the wrong mode.
     pub(super) fn forbidden(&self, key: &CurrentKey, error: Error) -> Error {
-        let reads = self.method == Method::GET || self.path.ends_with("/explain");
+        let reads = self.method == Method::GET
+            || self.path.ends_with("/explain")
+            || self.path.ends_with("/find");
         let needed = if reads { Role::Read } else { Role::Admin };
         if key.role == Role::Admin || key.role == needed {
             return error;

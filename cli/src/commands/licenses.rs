@@ -7,6 +7,7 @@ mod assignments;
 mod create;
 mod delete;
 mod get;
+pub mod keys;
 mod list;
 pub mod renew;
 mod status;
@@ -113,6 +114,9 @@ pub enum Verb {
     /// Expire licenses now, regardless of their date
     Expire(LicensesArg),
     Delete(delete::DeleteArgs),
+    /// Manage license keys, with which users claim a license
+    #[command(subcommand, visible_alias = "key")]
+    Keys(keys::Verb),
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -131,6 +135,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Revoke(args) => status::set(ctx, args, Status::Revoked).await,
         Verb::Expire(args) => status::set(ctx, args, Status::Expired).await,
         Verb::Delete(args) => delete::run(ctx, args).await,
+        Verb::Keys(verb) => keys::run(ctx, verb).await,
     }
 }
 

@@ -2,7 +2,7 @@
 //! it shows the same decision with its reasons, and changes nothing.
 
 mod advice;
-mod answer;
+pub mod answer;
 mod explain;
 mod from_file;
 

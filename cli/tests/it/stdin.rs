@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, LICENSE, service};
+use crate::support::{FakeServer, Home, LICENSE, Reply, answer, service};
 
 /// Items of the command line and of stdin come in the order of the arguments.
 #[test]
@@ -55,4 +55,41 @@ fn nothing_on_stdin_is_nothing_to_do() {
     let file = home.dir.path().join("empty.csv");
     std::fs::write(&file, "").unwrap();
     assert_eq!(home.run(&["users", "import", &file.display().to_string()]).code, 2);
+}
+
+/// A customer's license key stands in no shell history and no list of processes.
+#[test]
+fn license_keys_come_from_stdin() {
+    let server = service();
+    let home = Home::with(&server);
+    let typed = "7kq4m 0a1b1 c2d3e 4f5g6 7j8kx\n";
+    for args in [
+        &["claim", "alice", "-"][..],
+        &["licenses", "keys", "find"],
+        &["licenses", "keys", "create", LICENSE, "--existing"],
+    ] {
+        let ran = home.run_with_input(args, typed);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        assert_eq!(server.received().last().unwrap().body["key"], typed.trim(), "{args:?}");
+    }
+    let refused = home.run_with_input(&["claim", "bob", "-"], typed);
+    assert_eq!(refused.code, 6);
+    assert!(refused.stderr.starts_with("error: The license key was used up.\n"), "{refused:?}");
+    let before = server.received().len();
+    let short = home.run_with_input(&["claim", "bob", "-"], "7kq\n");
+    assert_eq!((short.code, server.received().len()), (2, before));
+}
+
+/// The license is there, and a second run would make another one.
+#[test]
+fn a_license_without_its_key_is_said_with_the_fix() {
+    let server = FakeServer::answering(|request| match request.path.ends_with("/keys") {
+        true => Reply::refusal(503, "unavailable", "The database is away"),
+        false => answer(request),
+    });
+    let args = ["licenses", "create", "--plan", "Pro annual", "--with-key", "--patience", "0"];
+    let ran = Home::with(&server).run(&args);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains(&format!("License {LICENSE} was created.")), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("fix: licctl licenses keys create {LICENSE}")), "{ran:?}");
 }

@@ -3,16 +3,27 @@
 use std::cell::Cell;
 use std::fmt;
 
-use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, PlanId};
+use common::{
+    AssignLicense, CreateLicense, CreateLicenseKey, ExternalId, LicenseId, Name, Plan, PlanId,
+};
 
 use super::assign::external_id;
 use super::with_state;
 use crate::bulk::{NewUserFlags, in_order, read_items};
-use crate::client::{License, new_idempotency_key};
+use crate::client::{Client, License, new_idempotency_key};
 use crate::commands::plans;
 use crate::commands::prelude::*;
 use crate::noun::{IdempotencyKey, MetadataFlags};
 use crate::output::{Days, Expiry};
+
+/// The member with the key of a new license.
+const KEY: &str = "licenseKey";
+const KEY_TITLE: &str = "LICENSE KEY";
+
+/// The key that a new license was given.
+fn key_of(license: &ApiRecord<License>) -> Option<&str> {
+    license.member(KEY)?.as_str()
+}
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
 
@@ -42,6 +53,9 @@ pub struct CreateArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = count)]
     count: Option<u32>,
+    /// Give each license a key that users type, and show it once; in CSV, in the column licenseKey
+    #[arg(long, conflicts_with = "idempotency_key")]
+    with_key: bool,
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Makes it safe to repeat the command: within a week, the same text and flags return the
@@ -100,7 +114,10 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             });
             let made = made?.map(|written| with_state(ctx, written.data));
             new.set(made.as_ref().map(|license| license.id));
-            Ok(made.map(Some))
+            match args.with_key {
+                true => Ok(with_key(client, made).await?.map(Some)),
+                false => Ok(made.map(Some)),
+            }
         }
         Step::Assign(user) => {
             // On a dry run there is no id yet to put into the path.
@@ -126,6 +143,20 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         return Ok(View::planned());
     }
     show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
+}
+
+/// Gives a new license a key, which its record then shows.
+async fn with_key(
+    client: &Client,
+    made: Option<ApiRecord<License>>,
+) -> Result<Option<ApiRecord<License>>> {
+    let id = made.as_ref().map_or_else(|| "NEW-LICENSE".to_owned(), |made| made.id.to_string());
+    let key = client.licenses().create_key(&id, &CreateLicenseKey::default()).await;
+    // The license is there, and would be made again.
+    let fix = format!("licctl licenses keys create {id}");
+    let key = key.map_err(|error| error.because(format!("License {id} was created.")).fix(fix))?;
+    let made = made.zip(key);
+    Ok(made.map(|(made, key)| made.with_member("id", KEY, key.data.key.expose())))
 }
 
 fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
@@ -154,7 +185,15 @@ fn show(
     made: &[ApiRecord<License>],
 ) -> Result<View> {
     let names = NameIndex::of(&[], std::slice::from_ref(plan));
-    let view = noun::several(ctx, made, &names)?;
+    let mut view = noun::several(ctx, made, &names)?;
+    if made.iter().any(|license| key_of(license).is_some()) {
+        let keys = made.iter().filter_map(key_of).map(str::to_owned).collect();
+        let row =
+            |made: &ApiRecord<License>| vec![TextCell::of(made.id), TextCell::maybe(key_of(made))];
+        let table = Table::new(&[Column::new("ID", 0), Column::new(KEY_TITLE, 0)]);
+        view = View::new(made, keys)?.fields(&[ApiRecord::<License>::FIELDS, KEY]);
+        view = view.table(table.with(made.iter().map(row)));
+    }
     let what = match made {
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::OTHER_KEY;
 use super::fake_server::{FakeServer, Reply, Request};
+use super::license_keys;
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -49,6 +50,9 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
             Reply::data(200, &license_with_seats(4))
         }
+        ("GET", ["admin", "licenses", _, "keys"] | ["admin", "license-keys"]) => {
+            Reply::list(&[license_keys::record()])
+        }
         ("GET", ["admin", "events"]) => events(request),
         ("GET", ["admin", "refusals"]) => Reply::list(&[refusal("alice", "expired")]),
         ("GET", ["admin", "statistics"]) => Reply::data(200, &statistics()),
@@ -85,7 +89,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("PATCH" | "DELETE", ["admin", "licenses", _]) => Reply::data(200, &license("active")),
         ("PATCH" | "DELETE", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
         ("PATCH" | "DELETE", ["admin", "users", _]) => Reply::data(200, &user("alice")),
-        ("POST", ["validate"]) if request.body["userId"] == "alice" => {
+        ("POST", ["validate" | "claim"]) if request.body["userId"] == "alice" => {
             let mut activation = usage(1)["activations"][0].clone();
             activation.as_object_mut().unwrap().retain(|name, _| !is_of_user(name));
             let license = license("active");
@@ -108,6 +112,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
             Reply::data(200, &with(key(), "revokedAt", "2026-02-01T12:00:00.000Z"))
         }
         ("PATCH" | "DELETE", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
+        ("POST", words) => license_keys::written(words).unwrap_or_else(nothing),
         _ => nothing(),
     }
 }

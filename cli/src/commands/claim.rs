@@ -1,0 +1,57 @@
+//! `licctl claim`: claims a license for a user, as the customer's application does with a key that
+//! the user types.
+
+use common::{Claim, ExternalId, KeyText, Product};
+
+use super::licenses::keys;
+use super::validate::answer::{self, ValidationResult};
+use crate::bulk::NewUserFlags;
+use crate::commands::prelude::*;
+
+/// Claim a license with a license key, as your application does
+///
+/// The user is assigned the license and takes a seat. Unknown users are created.
+#[derive(Args)]
+pub struct ClaimArgs {
+    /// External id of the user
+    user: ExternalId,
+    /// License key, in any spelling; - reads it from stdin. Without it, a prompt asks
+    #[arg(value_name = "LICENSE_KEY")]
+    license_key: Option<String>,
+    /// Refuse a key for another product than this
+    #[arg(long)]
+    product: Option<String>,
+    #[command(flatten)]
+    new_users: NewUserFlags,
+}
+
+pub async fn run(ctx: &Context, args: ClaimArgs) -> Result<View> {
+    let key = match args.license_key.as_deref() {
+        None | Some("-") => keys::read(ctx, "License key").await?,
+        Some(given) => given
+            .parse::<KeyText>()
+            .map_err(|error| Error::usage(format!("The license key {error}.")))?,
+    };
+    let product_id = match &args.product {
+        Some(given) => Some(noun::named::<Product>(ctx, given, Purpose::Write).await?.id),
+        None => None,
+    };
+    let user = user(ctx, args.user, args.new_users).await?;
+    let body = Claim { user_id: user.clone(), key, product_id };
+    let Some(claimed) = ctx.client().await?.claim(&body).await? else {
+        return Ok(View::planned());
+    };
+    let result = ValidationResult::new(user, &claimed.data, &[])?;
+    let exit = if result.is_expected(None) { Exit::Success } else { Exit::Negative };
+    Ok(answer::show(&[result])?.exit(exit))
+}
+
+/// The user who is meant. Without a prompt nothing is said of a new one, whom a refused claim does
+/// not create.
+async fn user(ctx: &Context, given: ExternalId, flags: NewUserFlags) -> Result<ExternalId> {
+    if !ctx.prompts.can_ask() && !flags.existing_only {
+        return Ok(given);
+    }
+    let settled = flags.settle(ctx, vec![given.to_string()]).await?;
+    Ok(settled.first().and_then(|user| user.parse().ok()).unwrap_or(given))
+}
