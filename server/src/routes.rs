@@ -112,9 +112,10 @@ fn validation() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/validate",
             post_with(validate::validate, op("validate", "Validate a user",
-                "Returns whether the user is licensed. Of the licenses assigned to the user, in \
-                 the order of assignment, the first that is active and not expired is selected, \
-                 and it alone decides. The first validation that selects it takes a seat; later \
+                "Returns whether the user is licensed. Of the licenses assigned to the user, the \
+                 claimed ones first, the last claim before the others, then in the order of \
+                 assignment, the first that is active and not expired is selected, and it alone \
+                 decides. The first validation that selects it takes a seat; later \
                  ones keep it. An unknown user is created, without licenses. `valid: false` is a \
                  result, not an error. Safe to repeat if a response is lost.")))
         .api_route("/api/v1/claim",

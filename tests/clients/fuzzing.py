@@ -43,6 +43,12 @@ REFUSALS = {
     ),
     # As `uniqueItems`, of which clients would make sets that have no order.
     "features are no two alike": ("invalid_request", "features", "different strings"),
+    # Blanks and dashes do not count.
+    "a license key is long enough": (
+        "invalid_request",
+        "key",
+        "8 to 4096 letters|at least 12 letters",
+    ),
     "a license has one end": ("invalid_request", "expiresAt", "not both"),
     # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
@@ -112,6 +118,10 @@ def key():
     return create("keys", name="fuzzed", role="read")
 
 
+def license_key():
+    return create(f"licenses/{existing['lic']}/keys")
+
+
 product = create("products", name="Studio")
 plan = create("plans", productId=product, name="Team")
 existing = {
@@ -121,12 +131,15 @@ existing = {
     "usr": user(),
     "key": key(),
 }
+existing["lky"] = license_key()
+# What a user would type.
+typed = send("POST", f"admin/licenses/{existing['lic']}/keys", {})["key"]
 
 
 def existing_instead_of(text, operation):
     """For every other id the id of a record, so that more is seen than 404."""
     kind = text[:3]
-    if not re.fullmatch(r"(prd|pln|lic|usr|key)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
+    if not re.fullmatch(r"(prd|pln|lic|lky|usr|key)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
         return text
     spent = {
         "deleteProduct": lambda: create("products", name="Studio"),
@@ -135,6 +148,8 @@ def existing_instead_of(text, operation):
         "deleteUser": user,
         "rollKey": key,
         "revokeKey": key,
+        "reissueLicenseKey": license_key,
+        "revokeLicenseKey": license_key,
     }
     return spent.get(operation, lambda: existing[kind])()
 
@@ -147,6 +162,9 @@ def before_call(context, case, kwargs):
             for name in ("id", "productId", "planId"):
                 if isinstance(part.get(name), str):
                     part[name] = existing_instead_of(part[name], operation)
+    if operation in ("claim", "findLicenseKey") and isinstance(case.body, dict):
+        if isinstance(case.body.get("key"), str) and len(case.body["key"]) % 2:
+            case.body["key"] = typed
     if operation.startswith("unassign"):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
         named = case.path_parameters if operation == "unassignLicense" else case.query

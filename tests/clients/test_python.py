@@ -39,6 +39,7 @@ class Client:
         self.plans = Recorded(licd_api.PlansApi(client))
         self.licenses = Recorded(licd_api.LicensesApi(client))
         self.users = Recorded(licd_api.UsersApi(client))
+        self.license_keys = Recorded(licd_api.LicenseKeysApi(client))
         self.keys = Recorded(licd_api.KeysApi(client))
         self.events = Recorded(licd_api.EventsApi(client))
         self.refusals = Recorded(licd_api.RefusalsApi(client))
@@ -252,6 +253,35 @@ def test_unassigning_by_query(licd):
     license = licd.license()
     assignment = licd.assign(license, "..")
     assert licd.licenses.unassign_license_by_query(license.id, "..").data.id == assignment.id
+
+
+def test_license_keys(licd):
+    license = licd.license(max_seats=2)
+    new = models.CreateLicenseKey(max_uses=1)
+    created = licd.license_keys.create_license_key(license.id, new).data
+    assert isinstance(created, models.CreatedLicenseKey)
+    assert (created.license_id, created.max_uses, created.uses) == (license.id, 1, 0)
+    claim = models.Claim(user_id="mary", key=created.key.lower())
+    answer = licd.validation.claim(claim).data
+    assert isinstance(answer, models.Validation)
+    assert (answer.valid, answer.license.id) == (True, license.id)
+    failure, _ = refused(
+        exceptions.ConflictException,
+        licd.validation.claim,
+        models.Claim(user_id="ruth", key=created.key),
+    )
+    assert failure.code == "license_key_used_up"
+    [listed] = licd.license_keys.list_license_keys(license.id).data
+    assert (listed.id, listed.uses) == (created.id, 1)
+    found = licd.license_keys.search_license_keys(created.suffix).data
+    assert created.id in [key.id for key in found]
+    asked = models.FindLicenseKey(key=created.key)
+    assert licd.license_keys.find_license_key(asked).data == listed
+    assert licd.licenses.list_assignments(license.id, key=created.id).data[0].external_id == "mary"
+    reissued = licd.license_keys.reissue_license_key(created.id).data
+    assert isinstance(reissued, models.CreatedLicenseKey) and reissued.key != created.key
+    revoked = licd.license_keys.revoke_license_key(created.id).data
+    assert isinstance(revoked.revoked_at, datetime)
 
 
 def test_keys(licd):

@@ -35,6 +35,7 @@ function connect(basePath: string, accessToken?: string) {
         plans: recorded(new licd.PlansApi(configuration)),
         licenses: recorded(new licd.LicensesApi(configuration)),
         users: recorded(new licd.UsersApi(configuration)),
+        licenseKeys: recorded(new licd.LicenseKeysApi(configuration)),
         keys: recorded(new licd.KeysApi(configuration)),
         events: recorded(new licd.EventsApi(configuration)),
         refusals: recorded(new licd.RefusalsApi(configuration)),
@@ -251,6 +252,32 @@ test('unassigning by query', async () => {
     const request = { id: license.id, userId: '..' };
     const gone = (await api.licenses.unassignLicenseByQuery(request)).data;
     assert.equal(gone.id, assignment.id);
+});
+
+test('license keys', async () => {
+    const license = await newLicense({ maxSeats: 2 });
+    const { id } = license;
+    const createLicenseKey = { maxUses: 1 };
+    const created: licd.CreatedLicenseKey =
+        (await api.licenseKeys.createLicenseKey({ id, createLicenseKey })).data;
+    assert.deepEqual([created.licenseId, created.uses], [id, 0]);
+    const key = created.key.toLowerCase();
+    const answer = (await api.validation.claim({ claim: { userId: 'mary', key } })).data;
+    assert.deepEqual([answer.valid, answer.license?.id], [true, id]);
+    const [failure] = await refused(409, api.validation.claim({ claim: { userId: 'ruth', key } }));
+    assert.equal(failure.code, 'license_key_used_up');
+    const [listed] = (await api.licenseKeys.listLicenseKeys({ id })).data;
+    assert.deepEqual([listed?.id, listed?.uses], [created.id, 1]);
+    const search = created.suffix;
+    const found = (await api.licenseKeys.searchLicenseKeys({ search })).data;
+    assert.ok(found.some((key) => key.id === created.id));
+    const findLicenseKey = { key: created.key };
+    const record = (await api.licenseKeys.findLicenseKey({ findLicenseKey })).data;
+    assert.deepEqual(record, listed);
+    const reissued = (await api.licenseKeys.reissueLicenseKey({ id: created.id })).data;
+    assert.notEqual(reissued.key, created.key);
+    const revoked = (await api.licenseKeys.revokeLicenseKey({ id: created.id })).data;
+    assert.ok(revoked.revokedAt instanceof Date);
 });
 
 test('keys', async () => {

@@ -2,6 +2,7 @@
 
 mod affected;
 mod change;
+pub mod keys;
 mod list;
 mod new;
 mod questions;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{License, LicenseId, Reason, Seats, Status, Timestamp};
+use common::{License, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
 
 use crate::error::Error;
@@ -46,6 +46,18 @@ impl Badge {
             Status::Suspended => (Tone::Warn, "suspended"),
             Status::Revoked => (Tone::Bad, "revoked"),
             Status::Expired => (Tone::Bad, "expired"),
+        };
+        Self { tone, word }
+    }
+
+    /// Whether users can claim with the license key.
+    pub fn of_license_key(key: &LicenseKey) -> Self {
+        let (tone, word) = if key.revoked_at.is_some() {
+            (Tone::Bad, "revoked")
+        } else if key.expires_at.is_some_and(|end| end <= Timestamp::now()) {
+            (Tone::Off, "expired")
+        } else {
+            (Tone::Ok, "valid")
         };
         Self { tone, word }
     }

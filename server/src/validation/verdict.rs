@@ -18,8 +18,8 @@ pub enum Decision<'l> {
     Refuse(Reason, Option<&'l License>),
 }
 
-/// Decides. `licenses` are in the order of assignment. The first that is active and not past its
-/// expiry is selected; only that one counts, seats included.
+/// Decides. `licenses` are in the order of their places, and in that of assignment. The first that
+/// is active and not past its expiry is selected; only that one counts, seats included.
 pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,

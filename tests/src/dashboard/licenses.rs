@@ -1,6 +1,7 @@
 //! Licenses: created from a plan, assigned, changed, and what the API says of it then.
 
 mod forms;
+mod keys;
 mod list;
 mod new;
 mod users;

@@ -4,13 +4,13 @@
 use std::fs::File;
 use std::path::Path;
 
-use common::{ApiKey, Mode};
+use common::{ApiKey, KeyText, Mode};
 use reqwest::redirect;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::harness::{Caller, TestDatabase, client};
+use crate::harness::{Answer, Caller, TestDatabase, client};
 use crate::nodes::process::{Process, licd, licd_with};
 
 const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
@@ -72,6 +72,29 @@ async fn use_the_api(admin: &Caller, canaries: &mut Canaries) {
     let revoke = format!("/api/v1/admin/keys/{}/revoke", rolled.id());
     admin.post(&revoke, json!({})).await.data();
     assert_eq!(admin.with_key(&successor).get("/api/v1/key").await.status, 401);
+}
+
+/// Makes, claims with, finds and reissues license keys.
+async fn use_license_keys(admin: &Caller, canaries: &mut Canaries) {
+    let license = admin.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/keys");
+    let made = admin.post(&path, json!({})).await;
+    let reissue = format!("/api/v1/admin/license-keys/{}/reissue", made.id());
+    let reissued = admin.post(&reissue, json!({})).await;
+    let brought = json!({ "key": "CANARYBROUGHTKEYCANARY" });
+    let brought = admin.post(&path, brought).await;
+    let unknown = KeyText::generate().expose().to_owned();
+    let of = |answer: &Answer| answer["key"].as_str().unwrap().to_owned();
+    for key in [of(&made), of(&reissued), of(&brought), unknown] {
+        canaries.add(&key);
+        canaries.add(&key.replace('-', ""));
+        admin.post("/api/v1/claim", json!({ "userId": "ada", "key": key })).await;
+        admin.post("/api/v1/claim", json!({ "userId": key, "key": 1 })).await;
+        admin.post("/api/v1/admin/license-keys/find", json!({ "key": key })).await;
+        admin.get(&format!("/api/v1/admin/license-keys?search={key}")).await;
+    }
+    let claimed = admin.get("/api/v1/admin/events?type=license_key.claimed").await;
+    assert_eq!(claimed.list().len(), 1);
 }
 
 /// Signs in with keys, right, wrong and mistyped ones, and creates one in the dashboard.
@@ -152,6 +175,7 @@ async fn no_secret_is_found(format: &str) {
     let node = Process::start_logging_to(stderr, &database.url, &settings).await;
     let admin = node.caller(&first);
     use_the_api(&admin, &mut canaries).await;
+    use_license_keys(&admin, &mut canaries).await;
     use_the_dashboard(&node, &first, &mut canaries).await;
     let said = use_the_host(&database.url, &mut canaries);
     canaries.absent_from("the log of a command", &said);

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{Event, LicenseId, LicenseWithSeats, Name, Status, Timestamp};
+use common::{Event, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::affected::refused_users;
@@ -11,12 +11,13 @@ use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
+use crate::ops::license_keys;
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
 use crate::pages::event_line::{actor, changes};
 use crate::pages::filters::end_in_words;
 use crate::pages::{
-    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, filters, last_day, page,
-    short,
+    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, filters, last_day, once,
+    page, short,
 };
 use crate::store::Page;
 
@@ -37,6 +38,8 @@ struct LicensePage {
     holders_pager: Pager,
     waiting: Vec<AssignedUser>,
     waiting_pager: Pager,
+    keys: Vec<LicenseKey>,
+    keys_pager: Pager,
     events: Vec<Event>,
     /// Whom it hits if the license stops being valid.
     refused_users: String,
@@ -59,6 +62,8 @@ pub struct ShowQuery {
     /// The cursors of the two lists of users.
     holders: String,
     assigned: String,
+    /// The cursor of the list of keys.
+    keys: String,
 }
 
 /// The fields of the forms on this page. Each form has some of them.
@@ -124,7 +129,7 @@ pub async fn show(
     let view = app.ops.view(visitor.scope);
     let license = licenses::get(view.clone(), id).await?;
     let names = licenses::names(view.clone(), std::slice::from_ref(&license)).await?;
-    let ShowQuery { holders, assigned } = &query;
+    let ShowQuery { holders, assigned, .. } = &query;
     let others = &[("assigned", assigned.as_str())];
     let place = Some(("seats", "holders"));
     let paging =
@@ -137,6 +142,12 @@ pub async fn show(
         Paging { parameter: "assigned", rows: USERS, place, others, ..Paging::new(assigned) };
     let mut waiting = licenses::waiting(view.clone(), id, paging.page()).await?;
     let waiting_pager = paging.pager(&mut waiting, |user| user.assignment_id);
+    let place = Some(("keys", "license keys"));
+    let others = &[("holders", query.holders.as_str()), ("assigned", query.assigned.as_str())];
+    let paging =
+        Paging { parameter: "keys", rows: USERS, place, others, ..Paging::new(&query.keys) };
+    let mut keys = license_keys::of_license(view.clone(), id, paging.page()).await?;
+    let keys_pager = paging.pager(&mut keys, |key| key.id);
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
     // Who may not act sees no form that says it.
@@ -155,6 +166,8 @@ pub async fn show(
         holders_pager,
         waiting,
         waiting_pager,
+        keys,
+        keys_pager,
         events,
         refused_users,
         title,

@@ -1,0 +1,123 @@
+//! License keys on the page of their license: the forms that make, reissue and revoke one, and the
+//! page that shows a new text once.
+
+use std::str::FromStr;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use common::{CreateLicenseKey, CreatedLicenseKey, LicenseId, LicenseKeyId, MaxUses, Mode};
+use serde::{Deserialize, Serialize};
+
+use super::show::{ShowQuery, show};
+use crate::error::Error;
+use crate::http::App;
+use crate::http::extract::{Form, Id};
+use crate::ops::license_keys;
+use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::pages::{Editor, FormState, Layout, Notice, Stop, Visitor, optional, page};
+
+/// The form for a new key.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KeyForm {
+    /// Empty: as many as the license has seats.
+    max_uses: String,
+}
+
+/// A form without fields of its own.
+#[derive(Deserialize, Serialize)]
+pub struct NoFields {}
+
+#[derive(Template)]
+#[template(path = "license_key_created.html")]
+struct CreatedPage {
+    layout: Layout,
+    created: CreatedLicenseKey,
+}
+
+/// The response is the only one that ever shows the key.
+pub async fn create(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<LicenseId>,
+    Form { fields, idempotency, .. }: Form<KeyForm>,
+) -> Result<Response, Error> {
+    let created = Box::pin(async {
+        let max_uses = optional::<MaxUses>("maxUses", "The number of users", &fields.max_uses)?;
+        let once = idempotency.of(&fields)?;
+        let new = CreateLicenseKey { max_uses, ..CreateLicenseKey::default() };
+        let made = app.ops.once(visitor.origin(), once, |it| license_keys::create(it, id, new));
+        match made.await?.of_secret()? {
+            Upserted::New(created) | Upserted::Existing(created) => shown(&visitor, created),
+        }
+    });
+    let created = created.await;
+    respond(&app, visitor, id, created).await
+}
+
+fn shown(visitor: &Visitor, created: CreatedLicenseKey) -> Result<Response, Stop> {
+    let layout = visitor.layout.clone();
+    Ok(page(StatusCode::CREATED, &CreatedPage { layout, created })?)
+}
+
+/// The address of a form about a key: the mode, the license, the key, and what is to be done.
+type KeyPath = Path<(Mode, String, String)>;
+
+fn ids(license: &str, key: &str) -> Result<(LicenseId, LicenseKeyId), Error> {
+    fn parsed<T: FromStr>(text: &str) -> Result<T, Error> {
+        text.parse().map_err(|_| Error::NotFound("license key"))
+    }
+    Ok((parsed(license)?, parsed(key)?))
+}
+
+pub async fn reissue(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Path((_, license, key)): KeyPath,
+    Form { fields, idempotency, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let (license, key) = ids(&license, &key)?;
+    let reissued = Box::pin(async {
+        let once = idempotency.of(&fields)?;
+        let made = app.ops.once(visitor.origin(), once, |it| license_keys::reissue(it, key));
+        let Created(created) = made.await?.of_secret()?;
+        shown(&visitor, created)
+    });
+    let reissued = reissued.await;
+    respond(&app, visitor, license, reissued).await
+}
+
+pub async fn revoke(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Path((_, license, key)): KeyPath,
+) -> Result<Response, Error> {
+    let (license, key) = ids(&license, &key)?;
+    let revoked = Box::pin(async {
+        let change = visitor.change(&app, None).await?;
+        let Changed(_) = license_keys::revoke(change, key).await?;
+        Ok(visitor.redirect(&format!("/licenses/{license}"), Notice::LicenseKeyRevoked))
+    });
+    let revoked = revoked.await;
+    respond(&app, visitor, license, revoked).await
+}
+
+/// The response, or the license's page with what the form did not do.
+async fn respond(
+    app: &App,
+    visitor: Visitor,
+    license: LicenseId,
+    done: Result<Response, Stop>,
+) -> Result<Response, Error> {
+    if let Err(Stop::Fail(Error::ShownOnce(_))) = done {
+        let path = format!("/licenses/{license}");
+        return Ok(visitor.redirect(&path, Notice::LicenseKeyShownOnce));
+    }
+    let again = |visitor, error| {
+        let form = FormState { error, ..FormState::default() };
+        show(app, visitor, license, ShowQuery::default(), "The key was not changed", form)
+    };
+    visitor.respond(done, again).await
+}
