@@ -319,6 +319,29 @@ def test_a_shop_sells_and_lists(monkeypatch):
     assert len({license["id"] for license in found}) == 502
 
 
+def test_what_a_user_types_becomes_a_license():
+    url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
+    outage = LastAnswer(hours=24, otherwise=FailClosed())
+    with_licd = Licd(url, key, outage=outage)
+    product = with_licd.request("POST", "/api/v1/admin/products", {"name": "Box"})["id"]
+    plan = {"productId": product, "name": "Box", "features": ["sso"]}
+    plan = with_licd.request("POST", "/api/v1/admin/plans", plan)["id"]
+    license = with_licd.create_license(plan)["id"]
+    made = with_licd.request("POST", f"/api/v1/admin/licenses/{license}/keys", {"maxUses": 1})
+    assert not with_licd.licensed("lin")
+    claimed = with_licd.claim("lin", made["key"].lower().replace("-", " "))
+    assert claimed.has("sso") and claimed.source == "fresh"
+    with pytest.raises(ApiError) as refused:
+        with_licd.claim("eve", made["key"])
+    assert refused.value.code == "license_key_used_up"
+    assert made["key"] not in str(refused.value)
+    # The refusal before is forgotten, also for an outage.
+    with_licd._url = "http://127.0.0.1:9"
+    assert with_licd.licensed("lin", "sso").source == "last answer"
+    with pytest.raises(NoAnswer):
+        with_licd.claim("lin", made["key"])
+
+
 def test_the_async_client_asks_a_running_licd():
     async def ask():
         url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
@@ -338,6 +361,6 @@ def test_the_readme_runs(capsys, monkeypatch):
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102 It is ours.
     printed = capsys.readouterr().out.splitlines()
-    assert len(blocks) == 3
-    assert printed[0] == "export is off: no_license fresh"
-    assert printed[1].endswith(" suspended") and printed[2].startswith("404 not_found ")
+    assert len(blocks) == 4
+    assert printed[:2] == ["export is off: no_license fresh", "license_key_not_found"]
+    assert printed[2].endswith(" suspended") and printed[3].startswith("404 not_found ")

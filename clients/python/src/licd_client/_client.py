@@ -78,6 +78,10 @@ class _Base:
             self._timing, self._outage, self._answers, self._policy, user, feature, product
         )
 
+    def _claim(self, user: str, key: str, product: str | None) -> flow.Flow[flow.Result]:
+        product = product or self._product
+        return flow.claim(self._timing, self._answers, self._policy, user, key, product)
+
     def _arguments(self, send: flow.Send) -> dict[str, Any]:
         headers = dict(self._headers)
         if send.idempotency_key is not None:
@@ -117,6 +121,11 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
     def validate(self, user: str, product: str | None = None) -> dict[str, Any]:
         """licd's answer as it is. Raises NoAnswer in an outage."""
         return self._run(flow.validate(self._timing, user, product or self._product))
+
+    def claim(self, user: str, license_key: str, *, product: str | None = None) -> flow.Result:
+        """Gives the user the license of a key, as it was typed. Raises ApiError with a `code` that
+        begins with `license_key_` if the key is no good, and NoAnswer in an outage."""
+        return self._run(self._claim(user, license_key, product))
 
     def request(
         self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None
@@ -181,6 +190,11 @@ class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
 
     async def validate(self, user: str, product: str | None = None) -> dict[str, Any]:
         return await self._run(flow.validate(self._timing, user, product or self._product))
+
+    async def claim(
+        self, user: str, license_key: str, *, product: str | None = None
+    ) -> flow.Result:
+        return await self._run(self._claim(user, license_key, product))
 
     async def request(
         self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None

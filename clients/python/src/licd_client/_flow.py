@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 log = logging.getLogger("licd_client")
 T = TypeVar("T")
 Source = Literal["fresh", "reused", "last answer", "policy"]
+VALIDATE, CLAIM = "/api/v1/validate", "/api/v1/claim"
 MAX_ATTEMPTS = 3
 
 
@@ -178,7 +179,7 @@ class Outage:
 def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Flow[dict[str, Any]]:
     """Returns the envelope of a success. Retries only what is safe to repeat."""
     end = t.clock() + t.deadline
-    safe = method == "GET" or path == "/api/v1/validate" or key is not None
+    safe = method == "GET" or path in (VALIDATE, CLAIM) or key is not None
     problem, status = "no time left", None
     for attempt in range(1, MAX_ATTEMPTS + 1):
         left = end - t.clock()
@@ -261,10 +262,32 @@ class Answers:
 def validate(t: Timing, user: str, product: str | None) -> Flow[dict[str, Any]]:
     """Returns the data of a validation, of the form that the interface promises."""
     body = {"userId": user} | ({"productId": product} if product else {})
-    envelope = yield from request(t, "POST", "/api/v1/validate", body, None)
+    return (yield from _ask(t, VALIDATE, body))
+
+
+def _ask(t: Timing, path: str, body: dict[str, str]) -> Flow[dict[str, Any]]:
+    envelope = yield from request(t, "POST", path, body, None)
     _result(envelope)
     data: dict[str, Any] = envelope["data"]
     return data
+
+
+def claim(
+    t: Timing, answers: Answers, policy: Policy, user: str, key: str, product: str | None
+) -> Flow[Result]:
+    """Claims with a license key. The answer takes the place of the last one about the user."""
+    body = {"userId": user, "key": key} | ({"productId": product} if product else {})
+    data = yield from _ask(t, CLAIM, body)
+    _keep(t, answers, policy, json.dumps([product, user]), data)
+    return _with_feature(_result({"data": data}), None, "fresh")
+
+
+def _keep(t: Timing, answers: Answers, policy: Policy, key: str, data: dict[str, Any]) -> None:
+    if t.fresh > 0 or isinstance(policy, LastAnswer):
+        left = policy.hours * 3600 if isinstance(policy, LastAnswer) else 0.0
+        if (end := _end(data)) is not None:
+            left = min(left, end - t.now())
+        answers.put(key, _Kept(data, t.now(), left))
 
 
 def licensed(
@@ -296,11 +319,7 @@ def licensed(
         outage.begin(t)
         return _fallback(t, outage, answers, policy, key, feature, error.status)
     outage.end()
-    if t.fresh > 0 or isinstance(policy, LastAnswer):
-        left = policy.hours * 3600 if isinstance(policy, LastAnswer) else 0.0
-        if (end := _end(data)) is not None:
-            left = min(left, end - t.now())
-        answers.put(key, _Kept(data, t.now(), left))
+    _keep(t, answers, policy, key, data)
     return _with_feature(_result({"data": data}), feature, "fresh")
 
 
