@@ -212,19 +212,22 @@ pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<FoundKey>, Err
 /// says what it is worth.
 pub async fn claim(
     mut change: Change,
-    FoundKey { known, .. }: &FoundKey,
+    found: &FoundKey,
     claim: &Claim,
 ) -> Result<Option<Validation>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (is_new, user) = users::ensure(&mut change, &claim.user_id).await?;
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
-    let license = licenses::lock_with_seats(&mut change, scope, known.license_id).await?;
+    let license = licenses::lock_with_seats(&mut change, scope, found.known.license_id).await?;
     let license = license.ok_or(UNKNOWN)?;
     if assignments::lock(&mut change, scope, user.id, license.id).await?.is_some() {
         return Ok(None);
     }
+    // Under the lock, since the key may have been revoked or replaced meanwhile.
+    let known = license_keys::find_by_hash(&mut change, scope, &hash(&claim.key)).await?;
+    let known = known.ok_or(UNKNOWN)?;
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
-    check(&key, known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
+    check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
     let candidate = candidate(&license, &user);
     let (answer, seat) = match decide(std::slice::from_ref(&candidate), None, now) {
         Decision::Refuse(reason @ Reason::ExceededSeats, _) => {

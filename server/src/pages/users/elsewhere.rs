@@ -1,5 +1,6 @@
 //! What the search for users finds besides users: other records by their ID, licenses by their names
-//! or the part of the ID that pages show, keys by how they begin, products by their names.
+//! or the part of the ID that pages show, keys by how they begin, license keys by how they end,
+//! products by their names.
 
 use std::str::FromStr;
 
@@ -7,10 +8,10 @@ use common::{KeyId, LicenseId, PlanId, ProductId, UserId};
 use form_urlencoded::Serializer;
 
 use crate::error::Error;
-use crate::ops::keys;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::products;
 use crate::ops::view::View;
+use crate::ops::{keys, license_keys};
 use crate::store::Page;
 
 /// Fewer characters match the end of too many ids; names are found by one.
@@ -37,7 +38,10 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
     };
     let found = licenses::page(view.clone(), query, Page::newest_first(None, 2)).await?;
     Ok(match found.as_slice() {
-        [] => by_product_name(view, text).await?,
+        [] => match by_product_name(view.clone(), text).await? {
+            None => by_license_key(view, end).await?,
+            found => found,
+        },
         [license] => Some(format!("/licenses/{}", license.id)),
         _ => Some(format!("/licenses?{}", query_of("end", end))),
     })
@@ -45,6 +49,15 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
 
 fn query_of(name: &str, value: &str) -> String {
     Serializer::new(String::new()).append_pair(name, value).finish()
+}
+
+/// The page of the license whose key ends like this.
+async fn by_license_key(view: View, end: &str) -> Result<Option<String>, Error> {
+    let found = license_keys::by_suffix(view, end, Page::newest_first(None, 2)).await?;
+    Ok(match found.as_slice() {
+        [key] => Some(format!("/licenses/{}", key.license_id)),
+        _ => None,
+    })
 }
 
 /// The page of the product whose name has this text in it, or the list if there are several.

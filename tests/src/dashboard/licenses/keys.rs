@@ -35,6 +35,12 @@ async fn a_license_key_is_made_shown_once_replaced_and_revoked() {
     is_fit(&browser).await;
 
     let end = |key: &str| format!("…{}", &key.replace('-', "")[19..]);
+    // As the page shows it, or read out by a customer.
+    for found in [end(&first), first[22..].to_lowercase()] {
+        browser.open(&format!("/dashboard/live/users?q={found}")).await;
+        browser.is_at(&page_of(&license)).await;
+    }
+
     browser.click(&format!("Replace {}", end(&first))).await;
     browser
         .click_in("Nobody can claim with the former one", &format!("Replace {}", end(&first)))
