@@ -64,13 +64,20 @@ impl Key {
     pub const LONG_UNUSED: Duration = Duration::days(90);
 }
 
+impl KeyState {
+    /// The state of a key that was revoked then, or expires then.
+    pub(crate) fn of(revoked: Option<Timestamp>, end: Option<Timestamp>, now: Timestamp) -> Self {
+        match (revoked, end) {
+            (Some(_), _) => Self::Revoked,
+            (None, Some(end)) if end <= now => Self::Expired,
+            (None, _) => Self::Valid,
+        }
+    }
+}
+
 impl<T> Key<T> {
     pub fn state(&self, now: Timestamp) -> KeyState {
-        match (self.revoked_at, self.expires_at) {
-            (Some(_), _) => KeyState::Revoked,
-            (None, Some(end)) if end <= now => KeyState::Expired,
-            (None, _) => KeyState::Valid,
-        }
+        KeyState::of(self.revoked_at, self.expires_at, now)
     }
 
     /// Whether it was not used for that long; one that was never used counts from when it was made.

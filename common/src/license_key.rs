@@ -6,9 +6,10 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use crate::id::ALPHABET;
 use crate::setting::is_invisible;
 use crate::text::Invalid;
-use crate::{ExternalId, LicenseId, LicenseKeyId, MaxUses, ProductId, Timestamp};
+use crate::{ExternalId, KeyState, LicenseId, LicenseKeyId, MaxUses, ProductId, Timestamp};
 
 /// The record of a license key, without the key itself, of which only a hash is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,13 @@ pub struct LicenseKey {
     pub expires_at: Option<Timestamp>,
     /// The time of the revocation; null: not revoked.
     pub revoked_at: Option<Timestamp>,
+}
+
+impl LicenseKey {
+    /// Whether users can claim with it.
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        KeyState::of(self.revoked_at, self.expires_at, now)
+    }
 }
 
 /// The body of `POST /api/v1/admin/licenses/{id}/keys`.
@@ -79,8 +87,6 @@ pub struct FindLicenseKey {
     pub key: KeyText,
 }
 
-/// Crockford's base32, in which no two letters look alike.
-const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const GROUP: usize = 5;
 /// The characters of a key that licd makes: five groups, the last character a check.
 const MADE: usize = 5 * GROUP;
@@ -110,18 +116,12 @@ impl KeyText {
     pub fn generate() -> Self {
         let mut bytes = Zeroizing::new([0; MADE - 1]);
         getrandom::fill(&mut *bytes).expect("the system gives random bytes");
-        let digits = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
         let mut form = Zeroizing::new(String::with_capacity(MADE));
-        form.extend(digits);
-        let check = check_character(&form).unwrap_or('0');
-        form.push(check);
-        let mut given = Zeroizing::new(String::with_capacity(MADE + MADE / GROUP));
-        for (at, character) in form.chars().enumerate() {
-            if at > 0 && at % GROUP == 0 {
-                given.push('-');
-            }
-            given.push(character);
-        }
+        form.extend(bytes.iter().map(|byte| character(usize::from(byte % 32))));
+        let check = check_character(&form);
+        form.extend(check);
+        let groups = (0..MADE).step_by(GROUP).map(|at| &form[at..at + GROUP]);
+        let given = Zeroizing::new(groups.collect::<Vec<_>>().join("-"));
         Self { given, form }
     }
 
@@ -140,10 +140,8 @@ impl KeyText {
     /// guessed it.
     pub fn check(&self) -> Option<bool> {
         let (body, check) = self.form.split_at_checked(MADE - 1)?;
-        (self.form.len() == MADE && value(check.chars().next()?).is_some())
-            .then(|| check_character(body))
-            .flatten()
-            .map(|right| check.starts_with(right))
+        let given = check.parse::<char>().ok().filter(|given| value(*given).is_some())?;
+        Some(check_character(body)? == given)
     }
 
     /// Whether so few characters are easily guessed.
@@ -159,9 +157,15 @@ impl KeyText {
         form.chars().skip(count - SUFFIX.min(count / 4)).collect()
     }
 
-    /// What is typed to find keys by their suffixes, in the form in which these are stored.
-    pub fn suffix_form(text: &str) -> String {
-        form(text)
+    /// The form of a text that may be a part of a key.
+    pub fn form_of(text: &str) -> String {
+        let counts = |c: &char| !c.is_whitespace() && !is_invisible(*c) && !is_dash(*c);
+        let plain = |c| match c {
+            'O' => '0',
+            'I' | 'L' => '1',
+            c => c,
+        };
+        text.chars().filter(counts).flat_map(char::to_uppercase).map(plain).collect()
     }
 }
 
@@ -169,7 +173,7 @@ impl FromStr for KeyText {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let form = Zeroizing::new(form(text));
+        let form = Zeroizing::new(Self::form_of(text));
         if !(SHORTEST..=LONGEST).contains(&form.chars().count()) || text.len() > 4 * LONGEST {
             return Err(Invalid(RULE));
         }
@@ -206,26 +210,19 @@ impl schemars::JsonSchema for KeyText {
     }
 }
 
-fn form(text: &str) -> String {
-    let counts = |c: &char| !c.is_whitespace() && !is_invisible(*c) && !is_dash(*c);
-    let capitals = text.chars().filter(counts).flat_map(char::to_uppercase);
-    capitals
-        .map(|c| match c {
-            'O' => '0',
-            'I' | 'L' => '1',
-            c => c,
-        })
-        .collect()
-}
-
 /// A hyphen, a dash of any length, or a minus.
 fn is_dash(c: char) -> bool {
     matches!(c, '-' | '\u{58a}' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}')
         || matches!(c, '\u{2e3a}' | '\u{2e3b}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}')
 }
 
+/// The capital of Crockford's base32 with this value, which is below 32.
+fn character(value: usize) -> char {
+    char::from(ALPHABET[value].to_ascii_uppercase())
+}
+
 fn value(character: char) -> Option<usize> {
-    ALPHABET.iter().position(|&known| char::from(known) == character)
+    ALPHABET.iter().position(|known| char::from(known.to_ascii_uppercase()) == character)
 }
 
 /// Luhn's check, modulo 32: it notices each wrong character, and nearly all two that change places.
@@ -235,7 +232,7 @@ fn check_character(body: &str) -> Option<char> {
         let weighted = value(character)? * if at % 2 == 0 { 2 } else { 1 };
         sum += weighted / 32 + weighted % 32;
     }
-    Some(char::from(ALPHABET[(32 - sum % 32) % 32]))
+    Some(character((32 - sum % 32) % 32))
 }
 
 #[cfg(test)]
@@ -257,7 +254,7 @@ mod tests {
         for at in 0..MADE {
             let mut wrong = made.form().to_owned().into_bytes();
             let other = (value(char::from(wrong[at])).unwrap() + 1) % 32;
-            wrong[at] = ALPHABET[other];
+            wrong[at] = character(other) as u8;
             assert_eq!(key(&String::from_utf8(wrong).unwrap()).check(), Some(false), "{at}");
         }
     }

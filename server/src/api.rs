@@ -16,3 +16,18 @@ pub mod statistics;
 pub mod usage;
 pub mod users;
 pub mod validate;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::http::extract::Limit;
+
+/// The query of a list without filters.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(deny_unknown_fields)]
+pub struct Unfiltered<C> {
+    limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
+    after: Option<C>,
+}

@@ -145,8 +145,7 @@ impl NewEvent {
     }
 
     fn of_license(kind: EventType, license: &LicenseDetails) -> Self {
-        let subject = (SubjectType::License, license.id.to_string());
-        Self::new(kind, subject, about_license(license), license)
+        Self::on_license(kind, license, license)
     }
 
     fn of_user(kind: EventType, user: &User) -> Self {
@@ -159,14 +158,14 @@ impl NewEvent {
         Self::new(kind, subject, RelatedRecords::default(), key)
     }
 
-    /// The license is the subject, so that its history is complete.
-    fn of_license_key(kind: EventType, license: &License, key: &LicenseKey) -> Self {
+    /// An event about a record that belongs to a license. The license is its subject, so that the
+    /// license's history is complete.
+    fn on_license(kind: EventType, license: &License, record: &impl Serialize) -> Self {
         let subject = (SubjectType::License, license.id.to_string());
-        Self::new(kind, subject, about_license(license), key)
+        Self::new(kind, subject, about_license(license), record)
     }
 
-    /// An event about a record that connects a user and a license. The license is its subject, so
-    /// that the license's history is complete.
+    /// The same about a record that connects the license and a user.
     fn of_binding(
         kind: EventType,
         license: &License,
@@ -174,10 +173,10 @@ impl NewEvent {
         external_id: &ExternalId,
         record: &impl Serialize,
     ) -> Self {
-        let subject = (SubjectType::License, license.id.to_string());
-        let (user_id, external_id) = (Some(user_id), Some(external_id.clone()));
-        let related = RelatedRecords { user_id, external_id, ..about_license(license) };
-        Self::new(kind, subject, related, record)
+        let mut event = Self::on_license(kind, license, record);
+        event.related.user_id = Some(user_id);
+        event.related.external_id = Some(external_id.clone());
+        event
     }
 
     pub fn product_created(product: &Product) -> Self {
@@ -253,7 +252,7 @@ impl NewEvent {
     }
 
     pub fn license_key_created(license: &License, key: &LicenseKey) -> Self {
-        Self::of_license_key(EventType::LicenseKeyCreated, license, key)
+        Self::on_license(EventType::LicenseKeyCreated, license, key)
     }
 
     /// A user has claimed the license. The object is the key with this use.
@@ -262,11 +261,11 @@ impl NewEvent {
     }
 
     pub fn license_key_reissued(license: &License, before: &LicenseKey, key: &LicenseKey) -> Self {
-        Self::of_license_key(EventType::LicenseKeyReissued, license, key).with_previous(before)
+        Self::on_license(EventType::LicenseKeyReissued, license, key).with_previous(before)
     }
 
     pub fn license_key_revoked(license: &License, before: &LicenseKey, key: &LicenseKey) -> Self {
-        Self::of_license_key(EventType::LicenseKeyRevoked, license, key).with_previous(before)
+        Self::on_license(EventType::LicenseKeyRevoked, license, key).with_previous(before)
     }
 
     pub fn user_created(user: &User) -> Self {

@@ -366,11 +366,9 @@ fn refusing(
     refusals: &'static [Refusal],
     op: impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_>,
 ) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
-    move |operation| {
-        let mut operation = op(operation);
+    move |mut operation| {
         openapi::refuse(operation.inner_mut(), refusals);
-        openapi::complete(operation.inner_mut());
-        operation
+        op(operation)
     }
 }
 

@@ -68,10 +68,10 @@ async fn who_has_the_license_gets_the_answer_of_a_validation() {
     let (id, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
     let first = claim(&app, "ada", &key).await;
     let events = app.number("select count(*) from events").await;
-    for path in ["revoke", "revoke"] {
+    for _ in 0..2 {
         let again = claim(&app, "ada", &key).await;
         assert_eq!(again["activation"]["id"], first["activation"]["id"], "though it is used up");
-        app.post(&format!("/api/v1/admin/license-keys/{id}/{path}"), json!(null)).await.data();
+        app.post(&format!("/api/v1/admin/license-keys/{id}/revoke"), json!(null)).await.data();
     }
     assert_eq!(claim(&app, "ada", &key).await["valid"], true, "though it is revoked");
     assert_eq!(claim(&app, "bob", &key).await, "license_key_revoked");

@@ -1,10 +1,11 @@
 //! `licctl claim`: claims a license for a user, as the customer's application does with a key that
 //! the user types.
 
-use common::{Claim, ExternalId, KeyText, Product};
+use common::{Claim, ExternalId};
 
 use super::licenses::keys;
 use super::validate::answer::{self, ValidationResult};
+use super::validate::product_id;
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
 
@@ -28,14 +29,9 @@ pub struct ClaimArgs {
 pub async fn run(ctx: &Context, args: ClaimArgs) -> Result<View> {
     let key = match args.license_key.as_deref() {
         None | Some("-") => keys::read(ctx, "License key").await?,
-        Some(given) => given
-            .parse::<KeyText>()
-            .map_err(|error| Error::usage(format!("The license key {error}.")))?,
+        Some(given) => keys::parse(given)?,
     };
-    let product_id = match &args.product {
-        Some(given) => Some(noun::named::<Product>(ctx, given, Purpose::Write).await?.id),
-        None => None,
-    };
+    let product_id = product_id(ctx, args.product.as_deref()).await?;
     let user = user(ctx, args.user, args.new_users).await?;
     let body = Claim { user_id: user.clone(), key, product_id };
     let Some(claimed) = ctx.client().await?.claim(&body).await? else {

@@ -45,10 +45,7 @@ pub struct ValidateArgs {
 
 pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if let Some(file) = &args.rows.from {
-        let product = match &args.product {
-            Some(text) => Some(product_id(ctx, text).await?),
-            None => None,
-        };
+        let product = product_id(ctx, args.product.as_deref()).await?;
         let wanted = (args.features.as_slice(), args.expect.as_deref());
         let rows = (&args.rows, args.new_users);
         return from_file::run(ctx, rows, file, product, wanted).await;
@@ -64,10 +61,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if users.is_empty() {
         return nothing_to_do(ctx, answer::FIELDS);
     }
-    let product = match &args.product {
-        Some(text) => Some(product_id(ctx, text).await?),
-        None => None,
-    };
+    let product = product_id(ctx, args.product.as_deref()).await?;
     if args.explain {
         let (expected, features) = (args.expect.as_deref(), args.features.as_slice());
         let question = explain::Question { product, expected, features };
@@ -98,12 +92,13 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     })
 }
 
-/// The product's id. An id is not looked up, because a key of role validate could not.
-async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
-    match given.parse() {
-        Ok(id) => Ok(id),
-        Err(_) => Ok(noun::named::<Product>(ctx, given, Purpose::Write).await?.id),
-    }
+/// The id of a given product. An id is not looked up, because a key of role validate could not.
+pub async fn product_id(ctx: &Context, given: Option<&str>) -> Result<Option<ProductId>> {
+    let Some(given) = given else { return Ok(None) };
+    Ok(Some(match given.parse() {
+        Ok(id) => id,
+        Err(_) => noun::named::<Product>(ctx, given, Purpose::Write).await?.id,
+    }))
 }
 
 fn external_id(text: &str) -> Result<ExternalId> {

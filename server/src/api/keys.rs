@@ -2,14 +2,13 @@
 
 use axum::extract::State;
 use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, RollKey};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
+use super::Unfiltered;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader};
-use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
+use crate::http::extract::{Id, Json, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::ops::idempotency::Once;
 use crate::ops::keys;
@@ -25,20 +24,10 @@ pub async fn create(
     app.ops.once(caller.origin(), key, |change| keys::create(change, body)).await
 }
 
-/// The query of the list of keys.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(inline)]
-#[serde(deny_unknown_fields)]
-pub struct ListKeys {
-    limit: Option<Limit>,
-    /// Only records after the one with this id: the `nextCursor` of the page before.
-    after: Option<KeyId>,
-}
-
 pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Query(query): Query<ListKeys>,
+    Query(query): Query<Unfiltered<KeyId>>,
 ) -> Result<Streamed<List<Key>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);

@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 use common::{
-    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, LicenseId, LicenseKey,
+    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseId, LicenseKey,
     LicenseKeyId, List, Validation,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::validate;
+use super::{Unfiltered, validate};
 use crate::error::{Error, LicenseKeyFault};
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
@@ -16,9 +16,8 @@ use crate::http::credentials::{Admin, Caller, Reader, Validator};
 use crate::http::extract::{Id, Json, Lenient, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::ops::idempotency::Once;
-use crate::ops::license_keys::{self, FoundKey, Standing};
-use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::ops::{license_keys, licenses};
 use crate::validation::ValidationRequest;
 
 pub async fn create(
@@ -32,21 +31,11 @@ pub async fn create(
     app.ops.once(caller.origin(), key, |change| license_keys::create(change, id, body)).await
 }
 
-/// The query of the list of a license's keys.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(inline)]
-#[serde(deny_unknown_fields)]
-pub struct ListLicenseKeys {
-    limit: Option<Limit>,
-    /// Only records after the one with this id: the `nextCursor` of the page before.
-    after: Option<LicenseKeyId>,
-}
-
 pub async fn of_license(
     State(app): State<App>,
     Reader(caller): Reader,
     Id(id): Id<LicenseId>,
-    Query(query): Query<ListLicenseKeys>,
+    Query(query): Query<Unfiltered<LicenseKeyId>>,
 ) -> Result<Streamed<List<LicenseKey>>, Error> {
     let view = app.ops.view(caller.scope);
     licenses::get(view.clone(), id).await?;
@@ -73,10 +62,7 @@ pub async fn search(
 ) -> Result<Streamed<List<LicenseKey>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
-    let read = move |page| {
-        let (view, text) = (view.clone(), query.search.clone());
-        async move { license_keys::by_suffix(view, &text, page).await }
-    };
+    let read = move |page| license_keys::by_suffix(view.clone(), query.search.clone(), page);
     Streamed::list(params, read).await
 }
 
@@ -117,7 +103,8 @@ pub async fn claim(
     Validator(caller): Validator,
     Lenient(body): Lenient<Claim>,
 ) -> Result<Data<Validation>, Error> {
-    let found = look_up(&app, &caller, &body).await?;
+    let view = app.ops.view(caller.scope);
+    let found = limited(&app, &caller, &body.key, license_keys::look_up(&view, &body)).await?;
     let request = ValidationRequest {
         key: caller.hash,
         caller: caller.context.caller.clone(),
@@ -125,12 +112,12 @@ pub async fn claim(
         user: body.user_id.clone(),
         product: body.product_id,
     };
-    if found.standing == Standing::Unknown {
+    if !found.is_user_known {
         app.gate.admit_new_user(caller.key.id, &body.user_id, &request.caller)?;
     }
-    if found.standing != Standing::Assigned {
+    if !found.is_assigned {
         let change = app.ops.change(caller.origin()).await?;
-        if let Some(answer) = license_keys::claim(change, &found, &body).await? {
+        if let Some(answer) = license_keys::claim(change, found.license_id, &body).await? {
             if matches!(answer, Validation::Valid(_)) {
                 app.metrics.seats_taken.inc();
             }
@@ -140,14 +127,19 @@ pub async fn claim(
     validate::submit(&app, request).await.map(Data)
 }
 
-/// Finds the key. A text whose check fits was not guessed; all others are limited.
-async fn look_up(app: &App, caller: &Caller, claim: &Claim) -> Result<FoundKey, Error> {
+/// Looks a key up, unless too many wrong ones were. A text whose check fits was not guessed.
+async fn limited<T>(
+    app: &App,
+    caller: &Caller,
+    key: &KeyText,
+    look_up: impl Future<Output = Result<Option<T>, Error>>,
+) -> Result<T, Error> {
     let guesser = (caller.key.id, caller.context.caller.address());
-    let check = claim.key.check();
+    let check = key.check();
     if check != Some(true) {
         app.wrong_keys.take(guesser)?;
     }
-    let found = license_keys::look_up(&app.ops.view(caller.scope), claim).await?;
+    let found = look_up.await?;
     if found.is_some() && check != Some(true) {
         app.wrong_keys.give_back(guesser);
     }

@@ -2,14 +2,13 @@
 
 use axum::extract::State;
 use common::{CreateProduct, List, Product, ProductId, UpdateProduct};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
+use super::Unfiltered;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
+use crate::http::extract::{Id, Json, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
 use crate::ops::idempotency::Once;
@@ -26,20 +25,10 @@ pub async fn create(
     app.ops.once(caller.origin(), key, |change| products::create(change, body)).await
 }
 
-/// The query of the list of products.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(inline)]
-#[serde(deny_unknown_fields)]
-pub struct ListProducts {
-    limit: Option<Limit>,
-    /// Only records after the one with this id: the `nextCursor` of the page before.
-    after: Option<ProductId>,
-}
-
 pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Query(query): Query<ListProducts>,
+    Query(query): Query<Unfiltered<ProductId>>,
 ) -> Result<Streamed<List<Product>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);

@@ -1,14 +1,14 @@
 //! License keys: made and brought ones, and the claims that users make with them.
 
 use common::{
-    Activation, Assignment, Claim, CreateLicenseKey, CreatedLicenseKey, KeyText, License,
-    LicenseId, LicenseKey, LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason,
-    Timestamp, User, Validation,
+    Activation, Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseId,
+    LicenseKey, LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason, Timestamp,
+    User, Validation,
 };
 use sha2::{Digest, Sha256};
 
 use super::change::{Change, Events};
-use super::licenses::{NOT_FOUND as NO_LICENSE, next_assignment};
+use super::licenses::{NOT_FOUND as NO_LICENSE, add as add_assignment};
 use super::outcome::{Changed, Created, Upserted};
 use super::users;
 use super::view::View;
@@ -19,9 +19,7 @@ use crate::store::batch_rows::BatchRow;
 use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
 use crate::store::validations::AssignedLicense;
-use crate::store::{
-    Page, Scope, assignments, license_keys, licenses, seats, users as stored_users,
-};
+use crate::store::{Page, Scope, assignments, license_keys, licenses, seats};
 use crate::validation::verdict::{Decision, decide};
 
 const NOT_FOUND: Error = Error::NotFound("license key");
@@ -32,10 +30,6 @@ const MAX_KEYS: i64 = 1000;
 
 fn hash(key: &KeyText) -> Hash {
     Sha256::digest(key.form()).into()
-}
-
-fn created(record: LicenseKey, key: KeyText) -> CreatedLicenseKey {
-    CreatedLicenseKey { record, key }
 }
 
 /// Gives the license a key: a new one, which only this result shows, or one that users have already.
@@ -55,10 +49,12 @@ pub async fn create(
                         easily guessed; allowShort takes 8";
             return Err(Error::invalid("key", rule));
         }
-        if let Some(known) = license_keys::find_by_hash(&mut change, scope, &hash(brought)).await? {
+        if let Some(known) =
+            license_keys::find_by_hash(&mut change, scope, &hash(brought), None).await?
+        {
             let record = same(&mut change, &license, &known, &new).await?;
             let (id, key) = (record.id, brought.clone());
-            let outcome = Upserted::Existing(created(record, key));
+            let outcome = Upserted::Existing(CreatedLicenseKey { record, key });
             return Ok(change.commit_secret(outcome, id, Events::none()).await?);
         }
     }
@@ -83,7 +79,7 @@ pub async fn create(
     })?;
     let event = NewEvent::license_key_created(&license, &record);
     let id = record.id;
-    Ok(change.commit_secret(Upserted::New(created(record, key)), id, event).await?)
+    Ok(change.commit_secret(Upserted::New(CreatedLicenseKey { record, key }), id, event).await?)
 }
 
 /// The record of a key that is there already, if it is what is asked for.
@@ -122,17 +118,18 @@ pub async fn of_license(
 /// The keys with this suffix, as a list shows it, in whichever way it is typed.
 pub async fn by_suffix(
     view: View,
-    text: &str,
+    text: String,
     page: Page<LicenseKeyId>,
 ) -> Result<Vec<LicenseKey>, Error> {
-    let (mut conn, suffix) = (view.read().await?, KeyText::suffix_form(text));
+    let (mut conn, suffix) = (view.read().await?, KeyText::form_of(&text));
     Ok(license_keys::page_by_suffix(&mut conn, view.scope, &suffix, page).await?)
 }
 
 /// The record of the key with this text.
 pub async fn find(view: View, key: &KeyText) -> Result<LicenseKey, Error> {
     let (mut conn, scope) = (view.read().await?, view.scope);
-    let known = license_keys::find_by_hash(&mut conn, scope, &hash(key)).await?.ok_or(UNKNOWN)?;
+    let known = license_keys::find_by_hash(&mut conn, scope, &hash(key), None).await?;
+    let known = known.ok_or(UNKNOWN)?;
     license_keys::find(&mut conn, scope, known.id).await?.ok_or(UNKNOWN)
 }
 
@@ -153,7 +150,7 @@ pub async fn reissue(
     let former = LicenseKeyId::new(now);
     license_keys::reissue(&mut change, scope, &record, &hash(&key), former).await?;
     let event = NewEvent::license_key_reissued(&license, &before, &record);
-    Ok(change.commit_secret(Created(created(record, key)), id, event).await?)
+    Ok(change.commit_secret(Created(CreatedLicenseKey { record, key }), id, event).await?)
 }
 
 /// Revokes the key: nobody can claim with it. Who did stays assigned.
@@ -178,54 +175,32 @@ async fn lock(change: &mut Change, id: LicenseKeyId) -> Result<(License, License
     Ok((license, key))
 }
 
-/// What a user is to the license of a key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    Unknown,
-    NotAssigned,
-    Assigned,
-}
-
-/// The key with which somebody claims.
-pub struct FoundKey {
-    known: KnownKey,
-    pub standing: Standing,
-}
-
 /// Finds the key of a claim, and whether the user has its license. It writes nothing.
-pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<FoundKey>, Error> {
-    let (mut conn, scope) = (view.read().await?, view.scope);
-    let known = license_keys::find_by_hash(&mut conn, scope, &hash(&claim.key)).await?;
-    let Some(known) = known else { return Ok(None) };
-    let standing = match stored_users::find_external(&mut conn, scope, &claim.user_id).await? {
-        None => Standing::Unknown,
-        Some(user) if assignments::exists(&mut conn, scope, user.id, known.license_id).await? => {
-            Standing::Assigned
-        }
-        Some(_) => Standing::NotAssigned,
-    };
-    Ok(Some(FoundKey { known, standing }))
+pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<KnownKey>, Error> {
+    let (mut conn, hash) = (view.read().await?, hash(&claim.key));
+    Ok(license_keys::find_by_hash(&mut conn, view.scope, &hash, Some(&claim.user_id)).await?)
 }
 
 /// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
-/// change. A full license is left alone. None: the user has the license by now, and a validation
-/// says what it is worth.
+/// change. The key was found to be one of this license. A full license is left alone. None: the
+/// user has the license by now, and a validation says what it is worth.
 pub async fn claim(
     mut change: Change,
-    found: &FoundKey,
+    license: LicenseId,
     claim: &Claim,
 ) -> Result<Option<Validation>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (is_new, user) = users::ensure(&mut change, &claim.user_id).await?;
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
-    let license = licenses::lock_with_seats(&mut change, scope, found.known.license_id).await?;
+    let license = licenses::lock_with_seats(&mut change, scope, license).await?;
     let license = license.ok_or(UNKNOWN)?;
-    if assignments::lock(&mut change, scope, user.id, license.id).await?.is_some() {
+    // Under the lock, since the key may have been revoked or replaced meanwhile, or claimed with.
+    let hash = hash(&claim.key);
+    let known = license_keys::find_by_hash(&mut change, scope, &hash, Some(&claim.user_id)).await?;
+    let known = known.ok_or(UNKNOWN)?;
+    if known.is_assigned {
         return Ok(None);
     }
-    // Under the lock, since the key may have been revoked or replaced meanwhile.
-    let known = license_keys::find_by_hash(&mut change, scope, &hash(&claim.key)).await?;
-    let known = known.ok_or(UNKNOWN)?;
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
     check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
     let candidate = candidate(&license, &user);
@@ -239,15 +214,9 @@ pub async fn claim(
             (Validation::valid(candidate.license.clone(), seat.clone()), Some(seat))
         }
     };
-    let assignment = Assignment {
-        id: next_assignment(assigned, now)?,
-        user_id: user.id,
-        license_id: license.id,
-        assigned_at: now,
-        metadata: None,
-    };
     let with = ClaimedWith { key: key.id, is_first: seat.is_some() };
-    assignments::insert(&mut change, scope, &assignment, Some(with)).await?;
+    let of = (user.id, license.id);
+    let assignment = add_assignment(&mut change, of, assigned, None, Some(with)).await?;
     let key = LicenseKey { uses: key.uses + 1, ..key };
     let mut events: Vec<NewEvent> =
         is_new.then(|| NewEvent::user_created(&user)).into_iter().collect();
@@ -291,9 +260,10 @@ fn check(
     now: Timestamp,
 ) -> Result<(), LicenseKeyFault> {
     let limit = key.max_uses.map(MaxUses::get).or(license.max_seats.map(MaxSeats::get));
-    if known.is_replaced || key.revoked_at.is_some() {
+    let state = if known.is_replaced { KeyState::Revoked } else { key.state(now) };
+    if state == KeyState::Revoked {
         Err(LicenseKeyFault::Revoked)
-    } else if key.expires_at.is_some_and(|end| end <= now) {
+    } else if state == KeyState::Expired {
         Err(LicenseKeyFault::Expired)
     } else if product.is_some_and(|product| product != license.product_id) {
         Err(LicenseKeyFault::OfAnotherProduct)

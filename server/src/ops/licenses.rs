@@ -21,7 +21,7 @@ use crate::store::licenses::{LicenseFilter, Suffixes};
 use crate::store::{Collected, Page, assignments, events, license_keys, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
-pub(super) use assign::next_assignment;
+pub(super) use assign::add;
 pub use assign::{Unassigned, assign, unassign};
 pub use names::{Names, names};
 

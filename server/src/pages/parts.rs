@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{License, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
+use common::{KeyState, License, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
 
 use crate::error::Error;
@@ -52,12 +52,10 @@ impl Badge {
 
     /// Whether users can claim with the license key.
     pub fn of_license_key(key: &LicenseKey) -> Self {
-        let (tone, word) = if key.revoked_at.is_some() {
-            (Tone::Bad, "revoked")
-        } else if key.expires_at.is_some_and(|end| end <= Timestamp::now()) {
-            (Tone::Off, "expired")
-        } else {
-            (Tone::Ok, "valid")
+        let (tone, word) = match key.state(Timestamp::now()) {
+            KeyState::Revoked => (Tone::Bad, "revoked"),
+            KeyState::Expired => (Tone::Off, "expired"),
+            KeyState::Valid => (Tone::Ok, "valid"),
         };
         Self { tone, word }
     }

@@ -106,23 +106,6 @@ pub async fn lock(
     Ok(row.map(AssignmentWithSeat::from))
 }
 
-/// Whether the license is assigned to the user.
-pub async fn exists(
-    conn: &mut Conn,
-    scope: Scope,
-    user: UserId,
-    license: LicenseId,
-) -> Result<bool> {
-    let found: Option<(i32,)> = conn
-        .query("select 1 from assignments where user_id = $2 and license_id = $3 and world = $1")
-        .bind_scope(scope)
-        .bind(user)
-        .bind(license)
-        .fetch_optional()
-        .await?;
-    Ok(found.is_some())
-}
-
 /// All assignments of the user, locked in the order of their licenses, as validations lock them.
 pub async fn lock_of_user(
     conn: &mut Conn,

@@ -1,6 +1,6 @@
 //! License keys. They change under the lock of their license and have none of their own.
 
-use common::{LicenseId, LicenseKey, LicenseKeyId};
+use common::{ExternalId, LicenseId, LicenseKey, LicenseKeyId};
 
 use super::keys::Hash;
 use super::page::paged;
@@ -20,13 +20,16 @@ macro_rules! select {
     };
 }
 
-/// A license key that a text was found to be.
+/// A license key that a text was found to be, and what a user is to it.
 #[derive(sqlx::FromRow)]
 pub struct KnownKey {
     /// The record, also if the text was replaced by another one since.
     pub id: LicenseKeyId,
     pub license_id: LicenseId,
     pub is_replaced: bool,
+    pub is_user_known: bool,
+    /// Whether the user has the license.
+    pub is_assigned: bool,
 }
 
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &LicenseKey, hash: &Hash) -> Result<()> {
@@ -48,14 +51,25 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &LicenseKey, hash: &Hash
     Ok(())
 }
 
-pub async fn find_by_hash(conn: &mut Conn, scope: Scope, hash: &Hash) -> Result<Option<KnownKey>> {
+pub async fn find_by_hash(
+    conn: &mut Conn,
+    scope: Scope,
+    hash: &Hash,
+    user: Option<&ExternalId>,
+) -> Result<Option<KnownKey>> {
     conn.query(
-        "select coalesce(reissued_as, id) as id, license_id,
-             reissued_as is not null as is_replaced
-         from license_keys where hash = $2 and world = $1",
+        "select coalesce(k.reissued_as, k.id) as id, k.license_id,
+             k.reissued_as is not null as is_replaced, u.id is not null as is_user_known,
+             s.id is not null as is_assigned
+         from license_keys k
+         left join users u on u.external_id = $3 and u.world = k.world
+         left join assignments s on s.user_id = u.id and s.license_id = k.license_id
+             and s.world = k.world
+         where k.hash = $2 and k.world = $1",
     )
     .bind_scope(scope)
     .bind(hash.as_slice())
+    .bind(user)
     .fetch_optional()
     .await
 }

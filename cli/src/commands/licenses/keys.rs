@@ -2,7 +2,8 @@
 //! once, on stdout, and nowhere else.
 
 use common::{
-    CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey, LicenseKeyId, MaxUses,
+    CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyState, KeyText, LicenseKey,
+    LicenseKeyId, MaxUses,
 };
 
 use super::LicenseArg;
@@ -102,12 +103,10 @@ fn uses(key: &LicenseKey) -> TextCell {
 }
 
 fn state(key: &LicenseKey, ctx: &Context) -> TextCell {
-    if key.revoked_at.is_some() {
-        TextCell::text("revoked").toned(Tone::Bad)
-    } else if key.expires_at.is_some_and(|end| end <= ctx.now) {
-        TextCell::text("expired").toned(Tone::Warning)
-    } else {
-        TextCell::text("valid").toned(Tone::Good)
+    match key.state(ctx.now) {
+        KeyState::Revoked => TextCell::text("revoked").toned(Tone::Bad),
+        KeyState::Expired => TextCell::text("expired").toned(Tone::Warning),
+        KeyState::Valid => TextCell::text("valid").toned(Tone::Good),
     }
 }
 
@@ -175,6 +174,10 @@ pub async fn read(ctx: &Context, question: &str) -> Result<KeyText> {
         true => ctx.prompts.secret(question)?,
         false => ctx.io.read_stdin().await?,
     };
+    parse(&text)
+}
+
+pub fn parse(text: &str) -> Result<KeyText> {
     text.parse().map_err(|error| Error::usage(format!("The license key {error}.")))
 }
 

@@ -1,7 +1,8 @@
 //! Assigning licenses to users, and taking them away.
 
 use common::{
-    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, Timestamp, advance_ids_past,
+    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, Metadata, Timestamp, UserId,
+    advance_ids_past,
 };
 
 use super::NOT_FOUND;
@@ -11,6 +12,7 @@ use crate::ops::change::Change;
 use crate::ops::members::update_metadata;
 use crate::ops::outcome::{Outcome, Upserted};
 use crate::ops::users;
+use crate::store::assignments::ClaimedWith;
 use crate::store::{assignments, licenses, seats, users as stored_users};
 
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
@@ -27,7 +29,7 @@ pub async fn assign(
     id: LicenseId,
     new: AssignLicense,
 ) -> Result<Upserted<Assignment>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let scope = change.scope();
     let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
     // Read before locking the license, since others wait for that lock.
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
@@ -37,14 +39,7 @@ pub async fn assign(
     let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
         let mut metadata = None;
         update_metadata(&mut metadata, new.metadata, new.merge_metadata, false)?;
-        let assignment = Assignment {
-            id: next_assignment(assigned, now)?,
-            user_id: user.id,
-            license_id: id,
-            assigned_at: now,
-            metadata,
-        };
-        assignments::insert(&mut change, scope, &assignment, None).await?;
+        let assignment = add(&mut change, (user.id, id), assigned, metadata, None).await?;
         events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
         return Ok(change.commit(Upserted::New(assignment), events).await?);
     };
@@ -58,10 +53,26 @@ pub async fn assign(
     Ok(change.commit(Upserted::Existing(assignment), events).await?)
 }
 
+/// Adds an assignment of a user, whose number of assignments and newest one are given. Both records
+/// are locked.
+pub async fn add(
+    change: &mut Change,
+    (user_id, license_id): (UserId, LicenseId),
+    assigned: (i64, Option<AssignmentId>),
+    metadata: Option<Metadata>,
+    claimed: Option<ClaimedWith>,
+) -> Result<Assignment, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let id = next_assignment(assigned, now)?;
+    let assignment = Assignment { id, user_id, license_id, assigned_at: now, metadata };
+    assignments::insert(change, scope, &assignment, claimed).await?;
+    Ok(assignment)
+}
+
 /// The id of the next assignment of a user, who is locked, and whose newest assignment and number
 /// of assignments are given. Validations go through a user's licenses in the order of these ids, so
 /// it is greater than the existing ones even if a node with another clock created them.
-pub fn next_assignment(
+fn next_assignment(
     (count, newest): (i64, Option<AssignmentId>),
     now: Timestamp,
 ) -> Result<AssignmentId, Error> {
