@@ -226,13 +226,21 @@ pub struct AssignLicense {
     /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
     /// all others stay. Not together with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
+    /// Whether validations look at this license before all others that the user has, also at one
+    /// that is assigned already; absent: it stays where it is, and a new one comes last.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub first: bool,
 }
 
 impl AssignLicense {
-    /// An assignment without metadata.
+    /// An assignment without metadata, after the user's other licenses.
     pub fn to(user_id: ExternalId) -> Self {
-        Self { user_id, metadata: None, merge_metadata: None }
+        Self { user_id, metadata: None, merge_metadata: None, first: false }
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The body of `PATCH /api/v1/admin/licenses/{id}/status`.

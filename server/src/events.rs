@@ -128,6 +128,12 @@ impl NewEvent {
         self
     }
 
+    /// The license was put before all others of its user.
+    pub fn as_first(mut self) -> Self {
+        self.object["first"] = true.into();
+        self
+    }
+
     /// Sets the world of the event.
     pub fn in_scope(mut self, scope: Scope) -> Self {
         self.scope = Some(scope);

@@ -35,6 +35,8 @@ fn entries_are_merged_and_an_object_replaces_all() {
         assert_eq!(home.run(&[args, &["--metadata-json", "{\"a\":1}"]].concat()).code, 0);
         assert_eq!(sent(&server), json!([{ "a": 1 }, null]), "{args:?}");
     }
+    home.run(&["licenses", "assign", LICENSE, "alice", "--first"]);
+    assert_eq!(written(&server)["first"], true);
     home.run(&["licenses", "create", "--plan", "Pro annual", "--metadata", "a=1"]);
     assert_eq!(sent(&server), json!([{ "a": "1" }, null]), "a new license has none to merge with");
     home.run(&["licenses", "update", LICENSE, "--name", "none", "--no-metadata"]);

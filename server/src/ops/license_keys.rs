@@ -14,7 +14,6 @@ use super::users;
 use super::view::View;
 use crate::error::{Error, LicenseKeyFault, has_code};
 use crate::events::NewEvent;
-use crate::store::assignments::ClaimedWith;
 use crate::store::batch_rows::BatchRow;
 use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
@@ -214,13 +213,15 @@ pub async fn claim(
             (Validation::valid(candidate.license.clone(), seat.clone()), Some(seat))
         }
     };
-    let with = ClaimedWith { key: key.id, is_first: seat.is_some() };
     let of = (user.id, license.id);
-    let assignment = add_assignment(&mut change, of, assigned, None, Some(with)).await?;
+    let assignment = add_assignment(&mut change, of, assigned, None, Some(key.id)).await?;
+    let is_moved =
+        seat.is_some() && assignments::put_first(&mut change, scope, &assignment).await?;
     let key = LicenseKey { uses: key.uses + 1, ..key };
     let mut events: Vec<NewEvent> =
         is_new.then(|| NewEvent::user_created(&user)).into_iter().collect();
-    events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
+    let event = NewEvent::license_assigned(&license, &user.external_id, &assignment);
+    events.push(if is_moved { event.as_first() } else { event });
     events.push(NewEvent::license_key_claimed(&license, &user, &key));
     if let Some(seat) = &seat {
         take(&mut change, scope, seat, now).await?;

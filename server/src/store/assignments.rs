@@ -53,28 +53,18 @@ macro_rules! select {
     };
 }
 
-/// A claim that makes an assignment.
-#[derive(Clone, Copy)]
-pub struct ClaimedWith {
-    pub key: LicenseKeyId,
-    /// Whether the license comes before all others of the user.
-    pub is_first: bool,
-}
-
-/// The license and the user are locked, and the user does not have it yet.
+/// The license and the user are locked, and the user does not have it yet. It is the last that a
+/// validation looks at.
 pub async fn insert(
     conn: &mut Conn,
     scope: Scope,
     assignment: &Assignment,
-    claimed: Option<ClaimedWith>,
+    claimed_with: Option<LicenseKeyId>,
 ) -> Result<()> {
     conn.query(
         "insert into assignments (world, user_id, license_id, id, metadata, assigned_at,
              claimed_with, place)
-         values ($1, $2, $3, $4, $5, $6, $7,
-             case when $8 then (select coalesce(min(place), 0) - 1 from assignments
-                                where user_id = $2 and world = $1)
-                 else 0 end)",
+         values ($1, $2, $3, $4, $5, $6, $7, 0)",
     )
     .bind_scope(scope)
     .bind(assignment.user_id)
@@ -82,11 +72,31 @@ pub async fn insert(
     .bind(assignment.id)
     .bind(assignment.metadata.as_ref().map(AsWritten))
     .bind(assignment.assigned_at)
-    .bind(claimed.map(|claimed| claimed.key))
-    .bind(claimed.is_some_and(|claimed| claimed.is_first))
+    .bind(claimed_with)
     .execute()
     .await?;
     Ok(())
+}
+
+/// Puts the assignment before all others of its user, who is locked. Returns whether it was not.
+pub async fn put_first(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<bool> {
+    let moved: Option<(AssignmentId,)> = conn
+        .query(
+            "update assignments
+             set place = (select min(other.place) - 1 from assignments other
+                          where other.user_id = $2 and other.world = $1)
+             where user_id = $2 and license_id = $3 and world = $1 and exists (
+                 select 1 from assignments other
+                 where other.user_id = $2 and other.world = $1
+                     and (other.place, other.id) < (assignments.place, assignments.id))
+             returning id",
+        )
+        .bind_scope(scope)
+        .bind(assignment.user_id)
+        .bind(assignment.license_id)
+        .fetch_optional()
+        .await?;
+    Ok(moved.is_some())
 }
 
 /// The user's assignment to the license, locked until the end of the transaction.

@@ -56,6 +56,33 @@ async fn assigning_again_is_the_same_assignment() {
     assert_eq!(app.number("select count(*) from assignments").await, 1);
 }
 
+/// `first`: what was bought decides, and not the trial that the user got before.
+#[tokio::test]
+async fn a_license_that_is_assigned_first_decides_before_the_others() {
+    let app = App::start().await;
+    let [trial, paid, upgrade] =
+        [app.license(json!({})).await, app.license(json!({})).await, app.license(json!({})).await];
+    let deciding = async || app.validate("ada").await["license"]["id"].clone();
+    let put_first = async |license: &str| {
+        let path = format!("/api/v1/admin/licenses/{license}/assign");
+        app.post(&path, json!({ "userId": "ada", "first": true })).await
+    };
+    app.assign(&trial, "ada").await.data();
+    app.assign(&paid, "ada").await.data();
+    assert_eq!(deciding().await, *trial);
+    let moved = put_first(&paid).await;
+    assert_eq!((moved.status, deciding().await), (200, json!(paid)));
+    let events = app.get("/api/v1/admin/events?order=newest&type=license.assigned").await;
+    let data = &events.list()[0]["data"];
+    assert_eq!((&data["object"]["first"], &data["previous"]), (&json!(true), &json!({})));
+    assert_eq!(put_first(&paid).await.status, 200);
+    let again = app.get("/api/v1/admin/events?order=newest&type=license.assigned").await;
+    assert_eq!(again.list(), events.list(), "it was the first already");
+    assert_eq!((put_first(&upgrade).await.status, deciding().await), (201, json!(upgrade)));
+    assert_eq!(app.assign(&paid, "ada").await.status, 200);
+    assert_eq!(deciding().await, *upgrade, "assigned again without `first`, it stays");
+}
+
 /// Whoever has the license, in the order of assignment, each with the seat if one is held.
 #[tokio::test]
 async fn a_licenses_assignments_are_listed_with_their_users_and_seats() {

@@ -26,6 +26,9 @@ pub struct AssignArgs {
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
+    /// Let this license decide before all others that a user has, such as a trial
+    #[arg(long)]
+    first: bool,
     #[command(flatten)]
     metadata: MetadataFlags,
     #[command(flatten)]
@@ -72,7 +75,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     if let Some(file) = &args.rows.from {
         let (rows, new_users) = (&args.rows, args.new_users);
-        return assign_from_file::run(ctx, &args.license, rows, new_users, file, &metadata).await;
+        let common = assign_from_file::Common { metadata, first: args.first };
+        return assign_from_file::run(ctx, &args.license, rows, new_users, file, &common).await;
     }
     args.rows.bulk.refuse_without_file()?;
     let (found, given) = license_and_users(ctx, &args.license, args.users).await?;
@@ -89,7 +93,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         let MetadataChange { replaced: metadata, merged: merge_metadata } = metadata.clone();
         async move {
             let user = external_id(&user)?;
-            let body = AssignLicense { user_id: user.clone(), metadata, merge_metadata };
+            let first = args.first;
+            let body = AssignLicense { user_id: user.clone(), metadata, merge_metadata, first };
             let written = client.licenses().assign(license, &body).await?;
             Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }

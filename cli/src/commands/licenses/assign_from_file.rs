@@ -38,13 +38,19 @@ pub struct FromFile {
     pub bulk: BulkFlags,
 }
 
+/// What the flags say of every assignment.
+pub struct Common {
+    pub metadata: MetadataChange,
+    pub first: bool,
+}
+
 pub async fn run(
     ctx: &Context,
     license: &LicenseArg,
     args: &FromFile,
     new_users: NewUserFlags,
     file: &str,
-    common: &MetadataChange,
+    common: &Common,
 ) -> Result<View> {
     let client = ctx.client().await?;
     let finished = if let Some(given) = &args.plan {
@@ -91,13 +97,13 @@ async fn assign(
     client: &Client,
     license: Option<LicenseId>,
     row: UserRow,
-    common: &MetadataChange,
+    common: &Common,
 ) -> Result<(RowState, Value)> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
     let own = Some(row.metadata).filter(|own| !own.is_empty());
     let MetadataChange { replaced: metadata, merged: merge_metadata } =
-        own.unwrap_or_else(|| common.clone());
-    let body = AssignLicense { user_id: row.user, metadata, merge_metadata };
+        own.unwrap_or_else(|| common.metadata.clone());
+    let body = AssignLicense { user_id: row.user, metadata, merge_metadata, first: common.first };
     let written = client.licenses().assign(&license, &body).await?;
     let answer = serde_json::to_value(written.map(|written| written.data));
     Ok((RowState::Done, answer.unwrap_or_default()))

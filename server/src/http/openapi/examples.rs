@@ -125,7 +125,9 @@ examples! {
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
     SetStatus { status: Status::Suspended, }
-    AssignLicense { user_id: ada(), metadata: Some(metadata()), merge_metadata: None, }
+    AssignLicense {
+        user_id: ada(), metadata: Some(metadata()), merge_metadata: None, first: false,
+    }
     CreateUser {
         external_id: ada(),
         email: Some(email()),

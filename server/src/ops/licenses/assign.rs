@@ -1,8 +1,8 @@
 //! Assigning licenses to users, and taking them away.
 
 use common::{
-    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, Metadata, Timestamp, UserId,
-    advance_ids_past,
+    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, LicenseKeyId, Metadata,
+    Timestamp, UserId, advance_ids_past,
 };
 
 use super::NOT_FOUND;
@@ -12,7 +12,6 @@ use crate::ops::change::Change;
 use crate::ops::members::update_metadata;
 use crate::ops::outcome::{Outcome, Upserted};
 use crate::ops::users;
-use crate::store::assignments::ClaimedWith;
 use crate::store::{assignments, licenses, seats, users as stored_users};
 
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
@@ -23,7 +22,7 @@ const TOO_MANY_LICENSES: &str =
     "A user has at most 100 licenses, and this one has them: take the user off another one first";
 
 /// Assigns the license to the user, who is created if unknown. If it is assigned already, the
-/// assignment stays, and metadata, if given, is replaced or merged.
+/// assignment stays; metadata, if given, is replaced or merged, and it is moved if it is to be first.
 pub async fn assign(
     mut change: Change,
     id: LicenseId,
@@ -40,15 +39,21 @@ pub async fn assign(
         let mut metadata = None;
         update_metadata(&mut metadata, new.metadata, new.merge_metadata, false)?;
         let assignment = add(&mut change, (user.id, id), assigned, metadata, None).await?;
-        events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
+        let is_moved = new.first && assignments::put_first(&mut change, scope, &assignment).await?;
+        let event = NewEvent::license_assigned(&license, &user.external_id, &assignment);
+        events.push(if is_moved { event.as_first() } else { event });
         return Ok(change.commit(Upserted::New(assignment), events).await?);
     };
     let (before, mut assignment) = (held.assignment.clone(), held.assignment);
     update_metadata(&mut assignment.metadata, new.metadata, new.merge_metadata, false)?;
+    let is_moved = new.first && assignments::put_first(&mut change, scope, &assignment).await?;
     if assignment != before {
         assignments::set_metadata(&mut change, scope, &assignment).await?;
+    }
+    if is_moved || assignment != before {
         let user = &user.external_id;
-        events.push(NewEvent::license_reassigned(&license, user, &before, &assignment));
+        let event = NewEvent::license_reassigned(&license, user, &before, &assignment);
+        events.push(if is_moved { event.as_first() } else { event });
     }
     Ok(change.commit(Upserted::Existing(assignment), events).await?)
 }
@@ -60,12 +65,12 @@ pub async fn add(
     (user_id, license_id): (UserId, LicenseId),
     assigned: (i64, Option<AssignmentId>),
     metadata: Option<Metadata>,
-    claimed: Option<ClaimedWith>,
+    claimed_with: Option<LicenseKeyId>,
 ) -> Result<Assignment, Error> {
     let (scope, now) = (change.scope(), change.now);
     let id = next_assignment(assigned, now)?;
     let assignment = Assignment { id, user_id, license_id, assigned_at: now, metadata };
-    assignments::insert(change, scope, &assignment, claimed).await?;
+    assignments::insert(change, scope, &assignment, claimed_with).await?;
     Ok(assignment)
 }
 

@@ -37,7 +37,8 @@ pub async fn create_license(
             async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
         let license: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
         let change = visitor.change(&app, None).await?;
-        licenses::assign(change, license, AssignLicense::to(user_id)).await?;
+        let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
+        licenses::assign(change, license, new).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::LicenseCreatedFor))
     });
     let created = created.await;
@@ -60,7 +61,7 @@ pub async fn assign(
     let assigned = Box::pin(async {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
         let change = visitor.change(&app, None).await?;
-        let new = AssignLicense::to(user_id);
+        let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
         let assigned = match licenses::assign(change, license, new).await {
             Err(Error::NotFound("license")) => return Err(unknown().into()),
             assigned => assigned?,

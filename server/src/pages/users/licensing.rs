@@ -64,6 +64,8 @@ impl Licensing {
 #[serde(default, rename_all = "camelCase")]
 pub struct CreateForm {
     pub plan_id: String,
+    /// Checked: the license is to decide before those that the user has.
+    pub first: Option<String>,
 }
 
 /// The form that assigns a license that was found.
@@ -71,4 +73,6 @@ pub struct CreateForm {
 #[serde(default, rename_all = "camelCase")]
 pub struct AssignForm {
     pub license_id: String,
+    /// Set by the button that also puts the license before those that the user has.
+    pub first: Option<String>,
 }
