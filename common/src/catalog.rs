@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
-use crate::{ExpiresInDays, Features, Line, MaxSeats, Name, PlanId, ProductId, Timestamp};
+use crate::{
+    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxSeats, Name, PlanId, ProductId,
+    SeatIdleMinutes, Timestamp,
+};
 
 /// A product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,15 @@ pub struct Plan {
     pub features: Features,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// A seat whose user was not validated for so long may be taken over. Null: users keep theirs.
+    #[serde(default)]
+    pub seat_idle_minutes: Option<SeatIdleMinutes>,
+    /// How long licenses are still valid past their end. Null: not at all.
+    #[serde(default)]
+    pub grace_days: Option<GraceDays>,
+    /// From when `expiresInDays` counts. Null: from the creation of the license.
+    #[serde(default)]
+    pub expires_from: Option<ExpiresFrom>,
 }
 
 /// The body of `POST /api/v1/admin/products`.
@@ -74,6 +86,13 @@ pub struct CreatePlan {
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
+    /// At most 10,000 seats can be floating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seat_idle_minutes: Option<SeatIdleMinutes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_days: Option<GraceDays>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_from: Option<ExpiresFrom>,
 }
 
 /// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
@@ -86,15 +105,26 @@ pub struct UpdatePlan {
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
+    /// At most 10,000 seats can be floating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seat_idle_minutes: Option<SeatIdleMinutes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_days: Option<GraceDays>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_from: Option<ExpiresFrom>,
     /// Fields to set to null.
     pub clear: Option<Vec<PlanField>>,
 }
 
 string_enum! {
     /// The fields of a plan that can be cleared.
-    PlanField, "one of description, maxSeats, expiresInDays", inline {
+    PlanField,
+    "one of description, maxSeats, expiresInDays, seatIdleMinutes, graceDays, expiresFrom", inline {
         Description = "description",
         MaxSeats = "maxSeats",
         ExpiresInDays = "expiresInDays",
+        SeatIdleMinutes = "seatIdleMinutes",
+        GraceDays = "graceDays",
+        ExpiresFrom = "expiresFrom",
     }
 }

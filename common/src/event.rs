@@ -63,6 +63,20 @@ string_enum! {
     }
 }
 
+string_enum! {
+    /// Why a seat was freed. Later versions may have more.
+    FreedFor, "why a seat was freed" {
+        /// Nobody validated its user for the idle time, and another user took it over.
+        Idle = "idle",
+        /// The application, or an administrator, gave it back.
+        Released = "released",
+        /// Its user was taken off the license.
+        Unassigned = "unassigned",
+        /// Its user was deleted.
+        UserDeleted = "user_deleted",
+    }
+}
+
 /// The cause of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
@@ -110,6 +124,9 @@ pub struct EventData {
     pub object: Map<String, Value>,
     /// The former values of the members that changed; null for a new or deleted record.
     pub previous: Option<Map<String, Value>>,
+    /// Of `seat.freed`: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Open<FreedFor>>,
 }
 
 /// A change in one mode of a tenant.

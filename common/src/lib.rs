@@ -21,6 +21,7 @@ mod open;
 mod outcome;
 mod setting;
 mod string_enum;
+mod terms;
 mod text;
 mod time;
 mod user;
@@ -32,7 +33,8 @@ pub use catalog::{
 };
 pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
-    ActorType, Event, EventActor, EventData, EventSubject, EventType, RelatedRecords, SubjectType,
+    ActorType, Event, EventActor, EventData, EventSubject, EventType, FreedFor, RelatedRecords,
+    SubjectType,
 };
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
@@ -46,17 +48,18 @@ pub use key::{
 };
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,
-    LicenseDetails, LicenseField, LicenseWithSeats, Seats, SetStatus, Status, UpdateLicense, Usage,
-    UsageActivation,
+    LicenseDetails, LicenseField, LicenseState, LicenseWithSeats, Seats, SetStatus, Status,
+    UpdateLicense, Usage, UsageActivation,
 };
 pub use license_key::{
     Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey,
 };
 pub use metadata::{Metadata, MetadataPatch};
-pub use number::{ExpiresInDays, MaxSeats, MaxUses, OverlapSeconds};
+pub use number::{ExpiresInDays, GraceDays, MaxSeats, MaxUses, OverlapSeconds, SeatIdleMinutes};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use setting::{Invisible, setting, trimmed};
+pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};

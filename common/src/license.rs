@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, Line, MaxSeats,
-    Metadata, MetadataPatch, Name, Open, PlanId, ProductId, Timestamp, UserId,
+    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, GraceDays, LicenseId, Line,
+    MaxSeats, Metadata, MetadataPatch, Name, Open, PlanId, ProductId, SeatIdleMinutes, Terms,
+    Timestamp, UserId,
 };
 
 string_enum! {
@@ -48,6 +49,28 @@ impl<S> License<S> {
     }
 }
 
+string_enum! {
+    /// What a validation makes of a license: its status, and its end and grace.
+    LicenseState, "one of active, suspended, revoked, expired, grace" {
+        Active = "active",
+        Suspended = "suspended",
+        Revoked = "revoked",
+        /// The status is expired, or the end and the grace have passed.
+        Expired = "expired",
+        /// The end has passed, and the grace has not.
+        Grace = "grace",
+    }
+}
+
+impl<S: PartialEq<Status>> License<S> {
+    /// Whether a license with these terms is valid past its end.
+    pub fn is_in_grace(&self, terms: &Terms, now: Timestamp) -> bool {
+        self.status == Status::Active
+            && self.has_ended(now)
+            && terms.grace_ends_at(self.expires_at).is_some_and(|end| now < end)
+    }
+}
+
 impl From<Status> for Open<Status> {
     fn from(status: Status) -> Self {
         Self::Known(status)
@@ -66,7 +89,7 @@ impl<S: Clone + From<Status> + PartialEq<Status>> License<S> {
     }
 }
 
-/// A license with what its vendor noted on it. Neither note has a part in decisions.
+/// A license with its terms and what its vendor noted on it, which has no part in decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[cfg_attr(feature = "server", schemars(rename = "LicenseDetails"))]
@@ -78,6 +101,10 @@ pub struct LicenseDetails<S = Status> {
     pub name: Option<Name>,
     #[cfg_attr(feature = "server", sqlx(json(nullable)))]
     pub metadata: Option<Metadata>,
+    /// Absent if it has none.
+    #[serde(default, skip_serializing_if = "Terms::are_none")]
+    #[cfg_attr(feature = "server", sqlx(flatten))]
+    pub terms: Terms,
 }
 
 impl<S> Deref for LicenseDetails<S> {
@@ -258,6 +285,7 @@ pub struct SetStatus {
 pub struct UpdateLicense {
     /// A limit below the number of seats held takes no seat away; it prevents new ones.
     pub max_seats: Option<MaxSeats>,
+    /// Of a license that waits for its first validation: it does not any more.
     pub expires_at: Option<Timestamp>,
     pub features: Option<Features>,
     pub name: Option<Name>,
@@ -266,16 +294,28 @@ pub struct UpdateLicense {
     /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
     /// all others stay. Not together with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
+    /// Seats that were not validated for so long may be taken over. Nobody counts as idle before so
+    /// much time has passed since this change. At most 10,000 seats can be floating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seat_idle_minutes: Option<SeatIdleMinutes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_days: Option<GraceDays>,
+    /// The license waits for its first validation, and ends so many days after it. Not while
+    /// somebody holds a seat, and not together with `expiresAt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_with_days: Option<ExpiresInDays>,
     /// Fields to set to null.
     pub clear: Option<Vec<LicenseField>>,
 }
 
 string_enum! {
     /// The fields of a license that can be cleared.
-    LicenseField, "one of maxSeats, expiresAt, name, metadata", inline {
+    LicenseField, "one of maxSeats, expiresAt, name, metadata, seatIdleMinutes, graceDays", inline {
         MaxSeats = "maxSeats",
         ExpiresAt = "expiresAt",
         Name = "name",
         Metadata = "metadata",
+        SeatIdleMinutes = "seatIdleMinutes",
+        GraceDays = "graceDays",
     }
 }

@@ -109,6 +109,10 @@ numbers! {
     MaxUses from 1 to 1_000_000, "a whole number from 1 to 1000000";
     /// How long a license created from a plan is valid, in days of 24 hours.
     ExpiresInDays from 1 to 36_500, "a whole number from 1 to 36500";
+    /// How long the holder of a floating seat may go without a validation, in minutes, up to a year.
+    SeatIdleMinutes from 5 to 525_600, "a whole number from 5 to 525600";
+    /// How long a license is valid past its end, in days of 24 hours.
+    GraceDays from 1 to 365, "a whole number from 1 to 365";
     /// How long a key that was rolled is still valid, in seconds, up to 30 days.
     OverlapSeconds from 0 to 2_592_000, "a whole number from 0 to 2592000";
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, MaxSeats, Name, Open,
-    ProductId, Status, Timestamp, UsageActivation, User, UserRefusal,
+    ProductId, SeatIdleMinutes, Status, Terms, Timestamp, UsageActivation, User, UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -47,6 +47,9 @@ impl schemars::JsonSchema for Validation {
                 "activation": generator.subschema_for::<Activation>(),
                 "features": generator.subschema_for::<Features>(),
                 "reason": generator.subschema_for::<Open<Reason>>(),
+                "checkAfterSeconds": { "description": "How often the application asks at least, \
+                    so that nobody takes a floating seat over. Absent for other seats.",
+                    "type": "integer", "format": "int32" },
             },
             "required": ["valid"],
         })
@@ -54,9 +57,15 @@ impl schemars::JsonSchema for Validation {
 }
 
 impl Validation {
-    pub fn valid(license: License, activation: Activation) -> Self {
-        let features = license.features.clone();
-        Self::Valid(Box::new(ValidAnswer { valid: ConstBool, license, activation, features }))
+    /// `idle`: how long a floating seat may stay unchecked.
+    pub fn valid(license: License, activation: Activation, idle: Option<SeatIdleMinutes>) -> Self {
+        Self::Valid(Box::new(ValidAnswer {
+            valid: ConstBool,
+            features: license.features.clone(),
+            license,
+            activation,
+            check_after_seconds: idle.map(SeatIdleMinutes::check_after_seconds),
+        }))
     }
 
     pub fn invalid(reason: Reason) -> Self {
@@ -66,12 +75,17 @@ impl Validation {
 
 /// The user is licensed and holds a seat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ValidAnswer {
     pub valid: ConstBool<true>,
     pub license: License,
     pub activation: Activation,
     /// The features of the license.
     pub features: Features,
+    /// Of a floating seat alone: how often the application asks at least, so that nobody takes it
+    /// over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_after_seconds: Option<i32>,
 }
 
 /// The user is not licensed.
@@ -142,6 +156,9 @@ pub struct ExplainedLicense<S = Status> {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
+    /// Absent if the license has none.
+    #[serde(default, skip_serializing_if = "Terms::are_none")]
+    pub terms: Terms,
     /// How many users hold a seat; `maxSeats` of the license is the limit.
     pub seats_used: i32,
     /// The seat of this user; null if the user holds none.
@@ -167,7 +184,8 @@ pub struct Remedy {
     pub holders: Vec<UsageActivation>,
     /// Of `raise_limit`: the limit with which one seat is free.
     pub max_seats: Option<MaxSeats>,
-    /// Of `renew`: another term of the license's plan, beginning now, if the plan has one.
+    /// Of `renew`: another term of the license's plan, if the plan has one: beginning now, or
+    /// in the days of grace, when the one before ended.
     pub term: Option<Term>,
 }
 

@@ -19,10 +19,12 @@ use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, phrases, sessions};
 use crate::supervise::supervise;
-use crate::validation::{LastChecks, OutcomeCounts, outcome_counts};
+use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
 /// How often each task runs.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// How often it is noted that licd answers, after all checks were written.
+const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
 /// How often it is logged at most that checks were dropped.
 const REPORT: Duration = Duration::from_secs(60);
 /// How long each of the last writes may take.
@@ -124,6 +126,7 @@ impl Work {
         let Self { db, last_checks, .. } = &self;
         let mut ticks = ticks();
         let (mut reported, mut reported_at) = (0, None::<Instant>);
+        let mut noted_at = Instant::now();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -132,6 +135,9 @@ impl Work {
             if !self.run("last_checks", last_checks.write(db)).await {
                 // A note that comes meanwhile would begin the next try at once.
                 ticks.tick().await;
+            } else if noted_at.elapsed() >= UPTIME_INTERVAL {
+                noted_at = Instant::now();
+                self.run("uptime", idle::note_uptime(db)).await;
             }
             let (_, dropped) = last_checks.unwritten_and_dropped();
             if dropped > reported && reported_at.is_none_or(|at| at.elapsed() >= REPORT) {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{
-    Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License,
-    LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId, SubjectType,
-    Tenant, Timestamp, User, UserId,
+    Activation, ActorType, Assignment, EventId, EventType, ExternalId, FreedFor, Key, KeyId,
+    License, LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId,
+    SubjectType, Tenant, Timestamp, User, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -79,6 +79,7 @@ pub struct NewEvent {
     related: RelatedRecords,
     object: Value,
     previous: Option<Map<String, Value>>,
+    reason: Option<FreedFor>,
     /// The world of the record, if it differs from that of the origin.
     scope: Option<Scope>,
 }
@@ -119,7 +120,8 @@ impl NewEvent {
         related: RelatedRecords,
         object: &impl Serialize,
     ) -> Self {
-        Self { kind, subject, related, object: as_json(object), previous: None, scope: None }
+        let (previous, reason, scope) = Default::default();
+        Self { kind, subject, related, object: as_json(object), previous, reason, scope }
     }
 
     /// The event changed `before` into its object.
@@ -253,8 +255,14 @@ impl NewEvent {
         Self::of_binding(EventType::SeatTaken, license, seat.user_id, user, seat)
     }
 
-    pub fn seat_freed(license: &License, user: &ExternalId, seat: &Activation) -> Self {
-        Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat)
+    pub fn seat_freed(
+        license: &License,
+        user: &ExternalId,
+        seat: &Activation,
+        reason: FreedFor,
+    ) -> Self {
+        let event = Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat);
+        Self { reason: Some(reason), ..event }
     }
 
     pub fn license_key_created(license: &License, key: &LicenseKey) -> Self {
@@ -360,6 +368,7 @@ pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timesta
             object: event.object.to_string(),
             previous: event.previous.as_ref().map(as_text),
             request_id: origin.request_id.as_deref(),
+            reason: event.reason,
         });
     }
     events::insert(conn, &rows, now).await

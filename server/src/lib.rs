@@ -147,6 +147,10 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
+    // Before the first seat could be taken over. A full disk must not keep licd from starting.
+    if let Err(error) = validation::idle::note_uptime(&db).await {
+        tracing::warn!(%error, "no seat comes free by itself until the database can be written");
+    }
     let (app, validating) = start(db.clone(), config);
     let metrics = app.metrics.clone();
     let tasks = Tasks::start(&app, config.events_kept);

@@ -65,6 +65,8 @@ metrics! {
     validations: Family<OutcomeLabel, Counter> = "licd_validations", Family::default();
     /// Seats that validations took for users who held none.
     seats_taken: Counter = "licd_seats_taken", Counter::default();
+    /// Idle seats of floating licenses that other users took over.
+    seats_reclaimed: Counter = "licd_seats_reclaimed", Counter::default();
     /// Validations that wait for a batch.
     queue_length: Family<QueueLabel, Gauge> = "licd_validation_queue_length", Family::default();
     /// How long validations waited for their batch to begin.

@@ -18,6 +18,7 @@ pub mod phrases;
 pub mod plans;
 pub mod products;
 pub mod readiness;
+pub mod release;
 pub mod sessions;
 mod similar_users;
 pub mod tenants;

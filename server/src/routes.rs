@@ -126,6 +126,13 @@ fn validation() -> ApiRouter<App> {
                  became of the key, so an application may claim at each start. A full license is \
                  not assigned: `exceeded_seats`. Safe to repeat if a response is lost. At most \
                  10 wrong keys a minute are looked up for each address, and 100 for each API key."))))
+        .api_route("/api/v1/release",
+            post_with(validate::release, op("release", "Give back a user's floating seats",
+                "For an application that ends: frees the seats that the user holds on licenses with \
+                 `seatIdleMinutes` and `maxSeats`, so that others need not wait for the idle time. \
+                 All other seats stay, and so do the assignments. With `checkedAt`, a seat that was \
+                 validated later stays, as it is in use elsewhere. Unknown users hold none, and are \
+                 not created. Safe to repeat if a response is lost.")))
         .api_route("/api/v1/admin/explain",
             post_with(explain::explain, op("explain", "Explain the result of a validation",
                 "Returns what a validation would, with all of the user's licenses in order, the \
@@ -216,6 +223,10 @@ fn licenses() -> ApiRouter<App> {
                 op("unassignLicense", "Unassign a license from a user",
                 "Removes the license from the user and frees the seat, if one was held. Returns \
                  the assignment as it was.")))
+        .api_route("/api/v1/admin/licenses/{id}/release",
+            post_with(licenses::release, op("releaseSeat", "Free a user's seat, and keep the assignment",
+                "Frees the seat that the user holds on the license, if one is held; `released` is \
+                 empty otherwise. The user may take a seat again with the next validation.")))
         .api_route("/api/v1/admin/licenses/{id}/assignments",
             get_with(licenses::assignments,
                 op("listAssignments", "List the users to whom a license is assigned",

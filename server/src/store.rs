@@ -26,6 +26,7 @@ pub mod products;
 pub mod seats;
 pub mod sessions;
 mod text_range;
+pub mod uptime;
 pub mod users;
 pub mod validations;
 pub mod worlds;

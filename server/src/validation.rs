@@ -7,6 +7,8 @@
 
 mod batch;
 mod claims;
+mod given;
+pub mod idle;
 pub mod last_checks;
 pub mod outcome_counts;
 pub mod queue;
@@ -16,6 +18,7 @@ pub mod verdict;
 
 pub use batch::{ValidationResult, Validator};
 pub use claims::Claim;
+pub use given::{Given, Settled};
 pub use last_checks::LastChecks;
 pub use outcome_counts::OutcomeCounts;
 pub use reading::Read;

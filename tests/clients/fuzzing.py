@@ -50,6 +50,8 @@ REFUSALS = {
         "8 to 4096 letters|at least 12 letters",
     ),
     "a license has one end": ("invalid_request", "expiresAt", "not both"),
+    "a license waits or has an end": ("invalid_request", "startsWithDays", "or has an end"),
+    "few seats are floating": ("invalid_request", "seatIdleMinutes", "10,000 seats"),
     # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
     "metadata is small and flat, without NUL": (
@@ -165,6 +167,10 @@ def before_call(context, case, kwargs):
     if operation in ("claim", "findLicenseKey") and isinstance(case.body, dict):
         if isinstance(case.body.get("key"), str) and len(case.body["key"]) % 2:
             case.body["key"] = typed
+    if operation == "releaseSeat" and isinstance(case.body, dict):
+        send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
+        if len(str(case.body.get("userId"))) % 2:
+            case.body["userId"] = "ada"
     if operation.startswith("unassign"):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
         named = case.path_parameters if operation == "unassignLicense" else case.query

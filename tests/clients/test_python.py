@@ -255,6 +255,23 @@ def test_unassigning_by_query(licd):
     assert licd.licenses.unassign_license_by_query(license.id, "..").data.id == assignment.id
 
 
+def test_floating_seats(licd):
+    license = licd.license(max_seats=1, seat_idle_minutes=60)
+    licd.assign(license, "nils")
+    answer = licd.validate("nils")
+    assert (answer.valid, answer.check_after_seconds) == (True, 1200)
+    seen = licd.licenses.get_license(license.id).data
+    assert (seen.terms.seat_idle_minutes, seen.terms.grace_days) == (60, None)
+    asked = models.Release(user_id="nils", checked_at=answer.activation.last_checked_at)
+    released = licd.validation.release(asked).data
+    assert [seat.license_id for seat in released.released] == [license.id]
+    licd.validate("nils")
+    again = licd.licenses.release_seat(license.id, models.ReleaseSeat(user_id="nils")).data
+    assert [seat.license_id for seat in again.released] == [license.id]
+    freed = licd.events.list_events(type="seat.freed", order="newest").data[0]
+    assert freed.data.reason == "released"
+
+
 def test_license_keys(licd):
     license = licd.license(max_seats=2)
     new = models.CreateLicenseKey(max_uses=1)

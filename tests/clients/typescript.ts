@@ -254,6 +254,22 @@ test('unassigning by query', async () => {
     assert.equal(gone.id, assignment.id);
 });
 
+test('floating seats', async () => {
+    const { id } = await newLicense({ maxSeats: 1, seatIdleMinutes: 60 });
+    const assignLicense = { userId: 'nils' };
+    await api.licenses.assignLicense({ id, assignLicense });
+    const answer = (await api.validation.validate({ validate: { userId: 'nils' } })).data;
+    assert.deepEqual([answer.valid, answer.checkAfterSeconds], [true, 1200]);
+    const checkedAt = answer.activation?.lastCheckedAt;
+    const given = (await api.validation.release({ release: { userId: 'nils', checkedAt } })).data;
+    assert.deepEqual(given.released, [{ licenseId: id }]);
+    const releaseSeat = { userId: 'nils' };
+    const none = (await api.licenses.releaseSeat({ id, releaseSeat })).data;
+    assert.deepEqual(none.released, []);
+    const { terms } = (await api.licenses.getLicense({ id })).data;
+    assert.deepEqual([terms?.seatIdleMinutes, terms?.graceDays], [60, null]);
+});
+
 test('license keys', async () => {
     const license = await newLicense({ maxSeats: 2 });
     const { id } = license;

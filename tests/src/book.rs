@@ -141,6 +141,6 @@ async fn the_pages_on_modelling_run_one_after_the_other() {
     }
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let links = summary.split("(model/").skip(1).map(|rest| rest.split(')').next().unwrap());
-    assert_eq!(links.clone().count(), 7);
+    assert_eq!(links.clone().count(), 8);
     links.for_each(|page| check(&format!("docs/model/{page}"), &shell));
 }

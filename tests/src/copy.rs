@@ -327,6 +327,7 @@ async fn the_command_prints_the_copied_tables() {
     events                   89
     outcomes                  9
     refusals                  6
+    uptime                    1
     idempotency_keys          4
     ");
 }

@@ -57,6 +57,7 @@ mod refusals;
 mod secrets;
 mod sessions;
 mod tenants;
+mod terms;
 mod tidy;
 mod tls;
 mod worlds;

@@ -29,7 +29,11 @@ async fn migrating_prints_each_step() {
     7  license keys
     8  claims
     9  assignments by claim
-    <database> is now at schema version 9: 9 steps.
+    10  plan terms
+    11  license terms
+    12  uptime
+    13  event reasons
+    <database> is now at schema version 13: 13 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
@@ -47,7 +51,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 9: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 13: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -76,7 +80,11 @@ async fn a_source_without_a_schema_is_left_alone() {
     7  license keys
     8  claims
     9  assignments by claim
-    <database> is now at schema version 9: 9 steps.
+    10  plan terms
+    11  license terms
+    12  uptime
+    13  event reasons
+    <database> is now at schema version 13: 13 steps.
     "
     );
 }

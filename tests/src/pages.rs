@@ -3,6 +3,7 @@
 
 mod acts;
 mod forms;
+mod licensing;
 mod lookups;
 mod terms;
 

@@ -10,8 +10,9 @@ use common::{
     AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan,
     CreateProduct, CreateUser, CreatedLicenseKey, Event, EventId, Explain, ExternalId,
     FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, Plan,
-    PlanId, Product, ProductId, RefusalId, RollKey, SetStatus, Statistics, Timestamp,
-    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal, Validate,
+    PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, RollKey, SetStatus, Statistics,
+    Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal,
+    Validate,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -234,6 +235,11 @@ impl Records<'_, License> {
     pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
         let path = Query::of("userId", user).on(&format!("{}/assign", Self::path(id)));
         self.client.write(Method::DELETE, &path, NO_BODY).await
+    }
+
+    /// Frees the user's seat on the license, and keeps the assignment.
+    pub async fn release(self, id: impl Display, body: &ReleaseSeat) -> Done<Released> {
+        self.client.write(Method::POST, &format!("{}/release", Self::path(id)), Some(body)).await
     }
 }
 

@@ -9,16 +9,17 @@ mod delete;
 mod get;
 pub mod keys;
 mod list;
+mod release;
 pub mod renew;
 mod status;
 mod update;
 pub mod usage;
 
-use common::{Open, Status, Timestamp};
+use common::{LicenseState, Status, Timestamp};
 use serde::Serialize;
 
 use crate::bulk::{ItemResults, read_items};
-use crate::client::{License, LicenseWithSeats};
+use crate::client::{License, LicenseDetails, LicenseWithSeats};
 use crate::commands::plans::seats;
 use crate::commands::prelude::*;
 use crate::output::relative;
@@ -27,6 +28,9 @@ const CHANGE_COLUMNS: [Column; 3] =
     [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used expiresAt \
     features createdAt updatedAt state name";
+/// Behind the others, so that columns keep their places.
+const TERM_FIELDS: &str = "seatIdleMinutes=/terms/seatIdleMinutes graceDays=/terms/graceDays \
+    startsWithDays=/terms/startsWithDays";
 
 /// A license that was just made or changed.
 impl Shown for ApiRecord<License> {
@@ -103,6 +107,7 @@ pub enum Verb {
     Renew(renew::RenewArgs),
     Assign(assign::AssignArgs),
     Unassign(assign::UnassignArgs),
+    Release(release::ReleaseArgs),
     Usage(usage::UsageArgs),
     Assignments(assignments::AssignmentsArgs),
     /// Suspend licenses until you reactivate them
@@ -128,6 +133,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Renew(args) => renew::run(ctx, args).await,
         Verb::Assign(args) => assign::assign(ctx, args).await,
         Verb::Unassign(args) => assign::unassign(ctx, args).await,
+        Verb::Release(args) => release::run(ctx, args).await,
         Verb::Usage(args) => usage::run(ctx, args).await,
         Verb::Assignments(args) => assignments::run(ctx, args).await,
         Verb::Suspend(args) => status::set(ctx, args, Status::Suspended).await,
@@ -155,26 +161,50 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     }
 }
 
+/// The same of a license whose terms are known.
+fn state_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
+    let grace = license.terms.grace_ends_at(license.expires_at);
+    match grace.filter(|_| license.is_in_grace(&license.terms, now)) {
+        Some(until) => TextCell::word(
+            format!("in grace ({} left)", relative(until, now).trim_start_matches("in ")),
+            format!("in grace until {until}"),
+        )
+        .toned(Tone::Warning),
+        None => status_cell(license, now),
+    }
+}
+
+/// When the license ends.
+fn expires_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
+    match license.terms.starts_with_days {
+        Some(days) => TextCell::text(format!("{days} days from the first use")),
+        None => TextCell::end(license.expires_at, now),
+    }
+}
+
 /// A license as data shows it: with its effective status, as `status` is what somebody set.
 fn with_state<T: Stateful>(ctx: &Context, license: ApiRecord<T>) -> ApiRecord<T> {
-    let state = license.state(ctx.now).to_string();
+    let state = license.state(ctx.now);
     license.with_member("status", "state", state)
 }
 
 /// A record that has the members of a license.
 trait Stateful {
-    fn state(&self, now: Timestamp) -> Open<Status>;
+    fn state(&self, now: Timestamp) -> String;
 }
 
 impl Stateful for License {
-    fn state(&self, now: Timestamp) -> Open<Status> {
-        self.effective_status(now)
+    fn state(&self, now: Timestamp) -> String {
+        self.effective_status(now).to_string()
     }
 }
 
 impl Stateful for LicenseWithSeats {
-    fn state(&self, now: Timestamp) -> Open<Status> {
-        self.effective_status(now)
+    fn state(&self, now: Timestamp) -> String {
+        match self.is_in_grace(&self.terms, now) {
+            true => LicenseState::Grace.to_string(),
+            false => self.effective_status(now).to_string(),
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! `licctl plans`: list, show, create, update and delete plans.
 
 use common::{
-    CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
-    UpdatePlan,
+    CreatePlan, ExpiresFrom, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
+    Terms, UpdatePlan,
 };
 
 use crate::commands::prelude::*;
 use crate::noun::{Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, cleared, is_empty};
-use crate::output::Days;
+use crate::output::{Days, Grace, IdleTime};
 
 impl Shown for ApiRecord<Plan> {
     const CELLS: Cells<Self> = &[
@@ -17,27 +17,34 @@ impl Shown for ApiRecord<Plan> {
             TextCell::text(names.product(it.product_id))
         }),
         (Column::new("SEATS", 2), |it, _, _| TextCell::text(seats(it.max_seats))),
-        (Column::new("VALID FOR", 4), |it, _, _| valid_for(it.expires_in_days)),
+        (Column::new("VALID FOR", 4), |it, _, _| valid_for(it)),
         (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
         (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
     const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \
-        createdAt updatedAt";
+        createdAt updatedAt seatIdleMinutes graceDays expiresFrom";
     const HAS_NAMES: bool = true;
 
     fn card(&self, ctx: &Context, names: &NameIndex) -> Card {
         let product = format!("{} ({})", names.product(self.product_id), self.product_id);
-        vec![
+        let terms = Terms {
+            seat_idle_minutes: self.seat_idle_minutes,
+            grace_days: self.grace_days,
+            starts_with_days: None,
+        };
+        let mut card = vec![
             ("plan", TextCell::text(self.name.as_str())),
             ("id", TextCell::of(self.id)),
             ("product", TextCell::text(product)),
             ("description", TextCell::maybe(self.description.as_ref())),
             ("seats", TextCell::text(seats(self.max_seats))),
-            ("valid for", valid_for(self.expires_in_days)),
+            ("valid for", valid_for(self)),
             ("features", TextCell::text(joined(&self.features))),
             ("created", TextCell::past(self.created_at, ctx.now)),
             ("updated", TextCell::past(self.updated_at, ctx.now)),
-        ]
+        ];
+        card.splice(6..6, term_rows(&terms));
+        card
     }
 }
 
@@ -100,6 +107,15 @@ pub struct CreateArgs {
     /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
+    /// Free seats whose users were not validated for this long, such as 30d [default: seats stay]
+    #[arg(long, value_name = "SPAN")]
+    seat_idle: Option<IdleTime>,
+    /// How long licenses are valid past their end, such as 14d [default: not at all]
+    #[arg(long, value_name = "SPAN")]
+    grace: Option<Grace>,
+    /// Whether the days count from the creation or the first validation [default: creation]
+    #[arg(long, value_name = "creation or firstValidation")]
+    expires_from: Option<ExpiresFrom>,
     #[command(flatten)]
     same_name: SameNameFlags,
 }
@@ -125,6 +141,15 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
+    /// Free seats of new licenses whose users were not validated for this long, or none
+    #[arg(long, value_name = "SPAN or none")]
+    seat_idle: Option<Edit<IdleTime>>,
+    /// How long new licenses are valid past their end, such as 14d, or none
+    #[arg(long, value_name = "SPAN or none")]
+    grace: Option<Edit<Grace>>,
+    /// Whether the days of new licenses count from the creation or the first validation
+    #[arg(long, value_name = "creation or firstValidation")]
+    expires_from: Option<ExpiresFrom>,
     /// Change the name even if it is taken
     #[arg(long, requires = "name")]
     allow_duplicate: bool,
@@ -202,6 +227,9 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         max_seats: args.max_seats,
         expires_in_days: args.expires_in.map(Days::get),
         features,
+        seat_idle_minutes: args.seat_idle.map(IdleTime::get),
+        grace_days: args.grace.map(Grace::get),
+        expires_from: args.expires_from,
     };
     if args.same_name.looks() {
         let known = noun::plans(ctx, Some(product.id)).await?;
@@ -224,10 +252,15 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         max_seats: Edit::value(&args.max_seats),
         expires_in_days: Edit::value(&args.expires_in).map(Days::get),
         features: noun::changed_features(&args.features)?,
+        seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
+        grace_days: Edit::value(&args.grace).map(Grace::get),
+        expires_from: args.expires_from,
         clear: cleared([
             Edit::clears(&args.description, PlanField::Description),
             Edit::clears(&args.max_seats, PlanField::MaxSeats),
             Edit::clears(&args.expires_in, PlanField::ExpiresInDays),
+            Edit::clears(&args.seat_idle, PlanField::SeatIdleMinutes),
+            Edit::clears(&args.grace, PlanField::GraceDays),
         ]),
     };
     if is_empty(&body) {
@@ -258,12 +291,34 @@ pub fn seats(max: Option<MaxSeats>) -> String {
     max.map_or_else(|| "no limit".to_owned(), |max| max.to_string())
 }
 
-fn valid_for(days: Option<ExpiresInDays>) -> TextCell {
-    match days {
-        Some(days) if days.get() == 1 => TextCell::text("1 day"),
-        Some(days) => TextCell::text(format!("{days} days")),
+fn valid_for(plan: &Plan) -> TextCell {
+    let starts_later = plan.expires_from == Some(ExpiresFrom::FirstValidation);
+    let from = if starts_later { " from the first use" } else { "" };
+    match plan.expires_in_days {
+        Some(days) => TextCell::text(format!("{}{from}", days_in_words(days.get()))),
         None => TextCell::text("no expiry"),
     }
+}
+
+fn days_in_words(days: i32) -> String {
+    if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
+}
+
+/// The rows of a card for terms that are set.
+pub fn term_rows(terms: &Terms) -> Vec<(&'static str, TextCell)> {
+    let mut rows = Vec::new();
+    if let Some(idle) = terms.seat_idle_minutes {
+        let idle = match idle.get() {
+            minutes if minutes % 1440 == 0 => days_in_words(minutes / 1440),
+            minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
+            minutes => format!("{minutes} min"),
+        };
+        rows.push(("seats", TextCell::text(format!("floating: free after {idle} unused"))));
+    }
+    if let Some(days) = terms.grace_days {
+        rows.push(("grace", TextCell::text(days_in_words(days.get()))));
+    }
+    rows
 }
 
 /// Features as flags take them.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{NaiveDate, TimeDelta};
-use common::{ExpiresInDays, Timestamp};
+use common::{ExpiresInDays, GraceDays, SeatIdleMinutes, Timestamp};
 
 /// A span as in `100ms`, `30s`, `15m`, `12h`, `90d`, `2w` or `1y`, which is 365 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -113,32 +113,48 @@ impl FromStr for PastTime {
     }
 }
 
-/// A number of days, given as a span of whole days; a number alone is days.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Days(ExpiresInDays);
-
-impl Days {
-    pub fn get(self) -> ExpiresInDays {
-        self.0
-    }
+/// A whole number of some unit that a span is, or the number alone if its unit `is_plain`.
+fn whole<T: FromStr>(text: &str, unit: Duration, is_plain: bool) -> Option<T> {
+    let of = |span: Span| {
+        let count = span.0.as_secs() / unit.as_secs();
+        (unit * u32::try_from(count).ok()? == span.0).then_some(count)
+    };
+    let count = match text.parse::<u64>() {
+        Ok(count) if is_plain => Some(count),
+        _ => text.parse().ok().and_then(of),
+    };
+    count?.to_string().parse().ok()
 }
 
-impl FromStr for Days {
-    type Err = &'static str;
+macro_rules! wholes {
+    ($($(#[$doc:meta])* $name:ident of $number:ident in $seconds:literal, plain $is_plain:literal, $syntax:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name($number);
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        let whole = |span: Span| {
-            let days = span.0.as_secs() / DAY.as_secs();
-            (DAY * u32::try_from(days).ok()? == span.0).then_some(days)
-        };
-        let days = match text.parse::<u64>() {
-            Ok(days) => Some(days),
-            Err(_) => text.parse().ok().and_then(whole),
-        };
-        let days = days.and_then(|days| days.to_string().parse().ok());
-        days.map(Self).ok_or("must be whole days up to 100y, such as 90d or 1y")
-    }
+        impl $name {
+            pub fn get(self) -> $number {
+                self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = &'static str;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                whole(text, Duration::from_secs($seconds), $is_plain).map(Self).ok_or($syntax)
+            }
+        }
+    )*};
+}
+
+wholes! {
+    /// How long licenses of a plan are valid.
+    Days of ExpiresInDays in 86_400, plain true, "must be whole days up to 100y, such as 90d or 1y";
+    /// How long a license is valid past its end.
+    Grace of GraceDays in 86_400, plain true, "must be whole days up to 1y, such as 14d";
+    /// How long the holder of a floating seat may go without a validation.
+    IdleTime of SeatIdleMinutes in 60, plain false, "must be whole minutes from 5m to 1y, such as 90m, 12h or 30d";
 }
 
 /// The term of a renewal: days, or months and years of the calendar, as in `30d`, `6mo` and `1y`.

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseWithSeats, List, PlanId, ProductId, SetStatus,
-    Status, Timestamp, UpdateLicense,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, PlanId,
+    ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::http::if_match::IfMatch;
 use crate::ops::idempotency::Once;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::ops::release;
 
 pub async fn create(
     State(app): State<App>,
@@ -46,9 +47,9 @@ pub struct ListLicenses {
     /// Only licenses with this status, which an administrator sets. It does not change when a
     /// license ends: `status=expired` does not list such a license, `state=expired` does.
     status: Option<Status>,
-    /// Only licenses in this state: their status, or `expired` for an active license that has
-    /// ended.
-    state: Option<Status>,
+    /// Only licenses in this state: their status, or for an active license that has ended, `grace`
+    /// while its days of grace last, and `expired`.
+    state: Option<LicenseState>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
     /// Only licenses that expire before this time in RFC 3339, or have expired.
@@ -187,6 +188,18 @@ pub async fn unassign(
             Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
         })
         .await
+}
+
+pub async fn release(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<ReleaseSeat>,
+) -> Result<Once<Changed<Released>>, Error> {
+    let key = idempotency.of(&body)?;
+    let release = |change| release::release_one(change, id, body.user_id);
+    app.ops.once(caller.origin(), key, release).await
 }
 
 /// The query that names the user to unassign.

@@ -2,14 +2,16 @@
 
 use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
-use common::{Validate, Validation};
+use common::{Release, Released, Validate, Validation};
 
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::context::RequestContext;
 use crate::http::credentials::{Validator, bearer};
-use crate::http::extract::{Json, VALIDATION_BODY};
+use crate::http::extract::{Json, Lenient, VALIDATION_BODY};
+use crate::ops::outcome::Changed;
+use crate::ops::release;
 use crate::validation::{Read, ValidationRequest};
 
 /// Bodies declared no longer than this are read before the key is checked. A validation needs much
@@ -21,6 +23,21 @@ pub async fn validate(
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
     submit(&app, request).await.map(Data)
+}
+
+/// Gives back the user's floating seats when the application ends. A request without such a seat
+/// writes nothing.
+pub async fn release(
+    State(app): State<App>,
+    Validator(caller): Validator,
+    Lenient(body): Lenient<Release>,
+) -> Result<Data<Released>, Error> {
+    let Some(found) = release::find(app.ops.view(caller.scope), &body).await? else {
+        return Ok(Data(Released::default()));
+    };
+    let change = app.ops.change(caller.origin()).await?;
+    let Changed(released) = release::release(change, &body, found).await?;
+    Ok(Data(released))
 }
 
 /// Validates with the batch in which the request's turn comes.

@@ -5,22 +5,34 @@ mod namesakes;
 mod products;
 mod remedies;
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::TimeDelta;
 use common::{
-    Explain, ExplainedLicense, Explanation, License, MaxSeats, Name, Open, ProductId, Reason,
+    Explain, ExplainedLicense, Explanation, License, LicenseId, MaxSeats, Open, ProductId, Reason,
     Status, Timestamp, Verdict,
 };
 
 use super::view::View;
+use crate::db::Conn;
 use crate::error::Error;
 use crate::store::outcomes::RefusalFilter;
+use crate::store::seats::HeldSeat;
 use crate::store::validations::{self, AssignedLicense, NamedLicense};
-use crate::store::{Page, outcomes, products as stored_products, users};
+use crate::store::{Page, Scope, outcomes, products as stored_products, users};
 use crate::validation::LastChecks;
+use crate::validation::idle::{IdleSeats, Wanted};
 use crate::validation::verdict::{Decision, decide, verdicts};
 
 use namesakes::licensed_namesakes;
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
 use remedies::add_remedies;
+
+/// When it is worth asking again for an idle seat that nobody may take over now.
+const SOON: TimeDelta = TimeDelta::minutes(1);
+
+/// The seats that a validation would take over.
+type IdleHolders = BTreeMap<LicenseId, Vec<HeldSeat>>;
 
 /// How many of the user's refusals an explanation carries at most.
 const LAST_REFUSALS: i64 = 10;
@@ -50,7 +62,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     };
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
-    let (reason, mut licenses) = judge(&found, request.product_id, now);
+    let idle = find_idle(&mut tx, scope, &mut found, now).await?;
+    let (reason, mut licenses) = judge(&found, &idle, request.product_id, now);
     add_remedies(&mut tx, scope, reason, &mut licenses, &view.last_checks, now).await?;
     let similar_users = if found.is_empty() {
         licensed_namesakes(&mut tx, scope, &request.user_id, Some(&user)).await?
@@ -77,27 +90,57 @@ fn show_checks(found: &mut [NamedLicense], checks: &LastChecks) {
     found.iter_mut().filter_map(|it| it.assigned.seat.as_mut()).for_each(|it| checks.show(it));
 }
 
+/// The idle seats that a validation of this user could take over, by license. Full licenses without
+/// one say so from now on.
+async fn find_idle(
+    conn: &mut Conn,
+    scope: Scope,
+    found: &mut [NamedLicense],
+    now: Timestamp,
+) -> Result<IdleHolders, Error> {
+    let mut holders = IdleHolders::new();
+    for NamedLicense { assigned, .. } in found {
+        let Some(wanted) = Wanted::of(scope, assigned, 1, now) else { continue };
+        if assigned.seat.is_some() {
+            continue;
+        }
+        let mut idle = IdleSeats::find(conn, &[wanted], &BTreeSet::new(), now).await?;
+        let license = assigned.license.id;
+        match idle.take_for_one(assigned) {
+            Some(seats) => drop(holders.insert(license, seats)),
+            // Without a moment that may be noted, no seat is taken over for now.
+            None => assigned.seats_idle_at = idle.next(license).or(Some(now.plus(SOON))),
+        }
+    }
+    Ok(holders)
+}
+
 /// Why a validation is refused that names this product, if it is, with the verdict on each license.
 fn judge(
     found: &[NamedLicense],
+    idle: &IdleHolders,
     product: Option<ProductId>,
     now: Timestamp,
 ) -> (Option<Reason>, Vec<ExplainedLicense>) {
     let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
     let reason = match decide(&licenses, product, now) {
         Decision::Refuse(reason, _) => Some(reason),
-        Decision::Keep(..) | Decision::Take(_) => None,
+        Decision::Keep(..) | Decision::Take(_) | Decision::TakeOver(_) => None,
     };
     let verdicts = verdicts(&licenses, product, now);
     let decides = |verdict: &Verdict| matches!(verdict, Verdict::Valid | Verdict::ExceededSeats);
     let decisive = verdicts.iter().position(decides).map(|at| at + 1);
     let explained = found.iter().zip(verdicts);
     let explained = explained.map(|(found, verdict)| ExplainedLicense {
-        sentence: sentence(verdict, &found.assigned, &found.product_name, decisive, now),
+        sentence: {
+            let idle = idle.get(&found.assigned.license.id).map(Vec::as_slice);
+            sentence(verdict, found, idle, decisive, now)
+        },
         license: found.assigned.license.clone(),
         product_name: found.product_name.clone(),
         plan_name: found.plan_name.clone(),
         assigned_at: found.assigned_at,
+        terms: found.assigned.terms,
         seats_used: found.assigned.seats_used,
         activation: found.assigned.seat.clone(),
         verdict: Open::Known(verdict),
@@ -150,29 +193,61 @@ fn last_end(licenses: &[&License], now: Timestamp) -> Option<String> {
     ends.filter(|&end| end <= now).max().map(Timestamp::day)
 }
 
-/// The verdict on a license of this product; `decisive` is the number of the one that is used.
+/// The verdict on a license; `decisive` is the number of the one that is used, `idle` the seats that
+/// would be taken over.
 fn sentence(
     verdict: Verdict,
-    assigned: &AssignedLicense,
-    product: &Name,
+    NamedLicense { assigned, product_name, .. }: &NamedLicense,
+    idle: Option<&[HeldSeat]>,
     decisive: Option<usize>,
     now: Timestamp,
 ) -> String {
     match verdict {
-        Verdict::Valid if assigned.seat.is_some() => "Valid, and the user holds a seat.".into(),
-        Verdict::Valid => "Valid, and a seat is free.".into(),
-        Verdict::ExceededSeats => match assigned.license.max_seats.map(MaxSeats::get) {
-            Some(1) => "Another user holds the only seat.".into(),
-            seats => format!("All {} seats are taken.", seats.unwrap_or(0)),
-        },
-        Verdict::Expired => expired(&assigned.license, now),
+        Verdict::Valid => {
+            let AssignedLicense { license, terms, seat, .. } = assigned;
+            let seats = match (seat, idle) {
+                (Some(_), _) => "the user holds a seat".to_owned(),
+                (None, Some([one, ..])) => {
+                    let (user, since) = (&one.external_id, one.seat.last_checked_at);
+                    format!("the seat of {user}, idle since {since}, comes free")
+                }
+                (None, _) => "a seat is free".to_owned(),
+            };
+            let end = license.expires_at.filter(|_| assigned.is_in_grace(now));
+            match terms.grace_ends_at(end).zip(end) {
+                Some((until, end)) => {
+                    format!("Expired at {end}, in grace until {until}, and {seats}.")
+                }
+                None => match terms.starts_with_days {
+                    Some(days) => format!("Valid: its {days} days start now, and {seats}."),
+                    None => format!("Valid, and {seats}."),
+                },
+            }
+        }
+        Verdict::ExceededSeats => full(assigned),
+        Verdict::Expired => {
+            let ended = expired(&assigned.license, now);
+            let in_grace = assigned.is_in_grace(now);
+            if in_grace { format!("{ended} It is in grace. {}", full(assigned)) } else { ended }
+        }
         Verdict::Suspended => "Suspended.".into(),
         Verdict::Revoked => "Revoked.".into(),
         Verdict::NotReached => match decisive {
             Some(number) => format!("Valid too, but license {number} is used."),
             None => "Valid too, but an earlier license is used.".into(),
         },
-        Verdict::OtherProduct => format!("Skipped: this license is for {product}."),
+        Verdict::OtherProduct => format!("Skipped: this license is for {product_name}."),
+    }
+}
+
+fn full(assigned: &AssignedLicense) -> String {
+    let next = assigned.seats_idle_at.filter(|_| assigned.idle_time().is_some());
+    let next = next.map_or_else(String::new, |at| {
+        format!(" They are floating, and the next one can become idle at {at}.")
+    });
+    match assigned.license.max_seats.map(MaxSeats::get) {
+        Some(1) => format!("Another user holds the only seat.{next}"),
+        seats => format!("All {} seats are taken.{next}", seats.unwrap_or(0)),
     }
 }
 

@@ -1,9 +1,11 @@
 //! License keys: made and brought ones, and the claims that users make with them.
 
+use std::collections::BTreeSet;
+
 use common::{
-    Activation, Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseId,
-    LicenseKey, LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason, Timestamp,
-    User, Validation,
+    Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseId, LicenseKey,
+    LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason, Timestamp, User,
+    Validation,
 };
 use sha2::{Digest, Sha256};
 
@@ -14,12 +16,11 @@ use super::users;
 use super::view::View;
 use crate::error::{Error, LicenseKeyFault, has_code};
 use crate::events::NewEvent;
-use crate::store::batch_rows::BatchRow;
 use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
 use crate::store::validations::AssignedLicense;
-use crate::store::{Page, Scope, assignments, license_keys, licenses, seats};
-use crate::validation::verdict::{Decision, decide};
+use crate::store::{Page, assignments, license_keys, licenses};
+use crate::validation::{Given, Settled};
 
 const NOT_FOUND: Error = Error::NotFound("license key");
 const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
@@ -181,8 +182,8 @@ pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<KnownKey>, Err
 }
 
 /// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
-/// change. The key was found to be one of this license. A full license is left alone. None: the
-/// user has the license by now, and a validation says what it is worth.
+/// change. The key was found to be one of this license. A full license is left alone, unless its
+/// seats are floating. None: the user has the license by now, and a validation says what it is worth.
 pub async fn claim(
     mut change: Change,
     license: LicenseId,
@@ -203,42 +204,37 @@ pub async fn claim(
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
     check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
     let candidate = candidate(&license, &user);
-    let (answer, seat) = match decide(std::slice::from_ref(&candidate), None, now) {
-        Decision::Refuse(reason @ Reason::ExceededSeats, _) => {
-            return Ok(Some(Validation::invalid(reason)));
+    let locked = [(scope, &candidate)];
+    let mut given = Given::find(&mut change, &locked, &BTreeSet::new(), 1, now).await?;
+    let mut seat_events = Vec::new();
+    let of = (&user.external_id, std::slice::from_ref(&candidate));
+    let settled = given.settle(scope, of, None, |_| true, now, &mut seat_events);
+    let (answer, is_valid) = match settled.map_err(|_| Error::Internal)? {
+        // Those who wait for a floating seat are assigned.
+        Settled::Refused(Reason::ExceededSeats, _) if candidate.idle_time().is_none() => {
+            return Ok(Some(Validation::invalid(Reason::ExceededSeats)));
         }
-        Decision::Refuse(reason, _) => (Validation::invalid(reason), None),
-        Decision::Take(_) | Decision::Keep(..) => {
-            let seat = Activation::new(user.id, license.id, now);
-            (Validation::valid(candidate.license.clone(), seat.clone()), Some(seat))
+        Settled::Refused(reason, _) => (Validation::invalid(reason), false),
+        Settled::Accepted(by, seat) => {
+            (Validation::valid(by.license.clone(), seat, by.idle_time()), true)
         }
     };
     let of = (user.id, license.id);
     let assignment = add_assignment(&mut change, of, assigned, None, Some(key.id)).await?;
-    let is_moved =
-        seat.is_some() && assignments::put_first(&mut change, scope, &assignment).await?;
+    let is_moved = is_valid && assignments::put_first(&mut change, scope, &assignment).await?;
     let key = LicenseKey { uses: key.uses + 1, ..key };
     let mut events: Vec<NewEvent> =
         is_new.then(|| NewEvent::user_created(&user)).into_iter().collect();
     let event = NewEvent::license_assigned(&license, &user.external_id, &assignment);
     events.push(if is_moved { event.as_first() } else { event });
     events.push(NewEvent::license_key_claimed(&license, &user, &key));
-    if let Some(seat) = &seat {
-        take(&mut change, scope, seat, now).await?;
-        events.push(NewEvent::seat_taken(&license, &user.external_id, seat));
+    events.extend(seat_events);
+    if !given.write(&mut change, now).await? {
+        // The holder of an idle seat was validated just now.
+        return Err(Error::Unavailable);
     }
     change.commit(Changed(()), events).await?;
     Ok(Some(answer))
-}
-
-async fn take(
-    change: &mut Change,
-    scope: Scope,
-    seat: &Activation,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let license = BatchRow::license(scope, seat.license_id, 1);
-    Ok(seats::take(change, &[BatchRow::seat(scope, seat)], &[license], now).await?)
 }
 
 /// The license as if it were assigned, and the only one.
@@ -246,6 +242,8 @@ fn candidate(license: &LicenseWithSeats, user: &User) -> AssignedLicense {
     AssignedLicense {
         user_id: user.id,
         license: license.license.clone(),
+        terms: license.terms,
+        seats_idle_at: None,
         seats_used: license.seats.used,
         seat: None,
         features_omitted: false,
@@ -256,11 +254,14 @@ fn candidate(license: &LicenseWithSeats, user: &User) -> AssignedLicense {
 fn check(
     key: &LicenseKey,
     known: &KnownKey,
-    license: &License,
+    license: &LicenseWithSeats,
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Result<(), LicenseKeyFault> {
-    let limit = key.max_uses.map(MaxUses::get).or(license.max_seats.map(MaxSeats::get));
+    // Anybody may wait for a floating seat.
+    let limit_of_seats = license.max_seats.map(MaxSeats::get);
+    let limit_of_seats = limit_of_seats.filter(|_| license.terms.seat_idle_minutes.is_none());
+    let limit = key.max_uses.map(MaxUses::get).or(limit_of_seats);
     let state = if known.is_replaced { KeyState::Revoked } else { key.state(now) };
     if state == KeyState::Revoked {
         Err(LicenseKeyFault::Revoked)

@@ -5,23 +5,28 @@ mod names;
 
 use chrono::Duration;
 use common::{
-    ActivationId, AssignmentId, CreateLicense, EventType, License, LicenseAssignment,
-    LicenseDetails, LicenseField, LicenseId, LicenseKeyId, LicenseWithSeats, PlanId, ProductId,
-    Status, Timestamp, UpdateLicense,
+    ActivationId, AssignmentId, CreateLicense, EventType, ExpiresFrom, License, LicenseAssignment,
+    LicenseDetails, LicenseField, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, PlanId,
+    ProductId, Status, Terms, Timestamp, UpdateLicense,
 };
 
 use super::change::{Change, Events};
-use super::members::{refuse_contradictions, update as update_member, update_metadata};
+use super::members::{
+    check_floating, refuse_contradictions, update as update_member, update_metadata,
+};
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
+use crate::store::batch_rows::BatchRow;
 use crate::store::events::EventFilter;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Collected, Page, assignments, events, license_keys, licenses, phrases, plans};
+use crate::store::{
+    Collected, Page, assignments, events, license_keys, licenses, phrases, plans, seats,
+};
 use crate::validation::LastChecks;
 
-pub(super) use assign::add;
+pub(super) use assign::{NOT_ASSIGNED, add};
 pub use assign::{Unassigned, assign, unassign};
 pub use names::{Names, names};
 
@@ -32,6 +37,10 @@ pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 
 const EVER_ASSIGNED: Error =
     Error::Conflict("Only a license that was never assigned can be deleted: revoke it instead");
+
+const START_OR_END: &str = "A license waits for its first validation, or has an end: give one";
+const HAS_BEGUN: Error =
+    Error::Conflict("The days have begun: unassign or release who holds a seat, or set expiresAt");
 
 /// The most users without a seat that are counted: a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
@@ -62,6 +71,13 @@ async fn create_ending(
     let unknown = || Error::unknown("planId", "plan");
     let plan = plan.ok_or_else(unknown)?;
     let days = new.expires_in_days.or(plan.expires_in_days);
+    let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation) && new.expires_at.is_none();
+    let terms = Terms {
+        seat_idle_minutes: plan.seat_idle_minutes,
+        grace_days: plan.grace_days,
+        starts_with_days: days.filter(|_| waits),
+    };
+    let days = days.filter(|_| !waits);
     let end_of_days = days.map(|days| end_of_days(now.plus(Duration::days(days.get().into()))));
     let license = License {
         id: LicenseId::new(now),
@@ -74,7 +90,7 @@ async fn create_ending(
         created_at: now,
         updated_at: now,
     };
-    let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
+    let details = LicenseDetails { license, name: new.name, metadata: new.metadata, terms };
     // The plan may have been deleted since.
     licenses::insert(&mut change, scope, &details).await.map_err(on_broken_reference(unknown()))?;
     phrases::add_to_license(&mut change, scope, details.id, details.name.as_ref()).await?;
@@ -92,8 +108,9 @@ pub struct LicenseQuery {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// The status at a given time: an active license that has ended by then counts as expired.
-    pub state: Option<(Status, Timestamp)>,
+    /// The state at a given time: an active license that has ended by then counts as expired, or in
+    /// grace.
+    pub state: Option<(LicenseState, Timestamp)>,
     /// The caller's own identifier of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
@@ -277,15 +294,28 @@ pub async fn update(
         (LicenseField::ExpiresAt, update.expires_at.is_some()),
         (LicenseField::Name, update.name.is_some()),
         (LicenseField::Metadata, update.metadata.is_some()),
+        (LicenseField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
+        (LicenseField::GraceDays, update.grace_days.is_some()),
     ];
     refuse_contradictions(&clear, &given)?;
     let cleared = |field| clear.contains(&field);
+    let ends = update.expires_at.is_some() || cleared(LicenseField::ExpiresAt);
+    if ends && update.starts_with_days.is_some() {
+        return Err(Error::invalid("startsWithDays", START_OR_END));
+    }
     let edit = |details: &mut LicenseDetails| {
+        let terms = &mut details.terms;
+        let idle = &mut terms.seat_idle_minutes;
+        update_member(idle, update.seat_idle_minutes, cleared(LicenseField::SeatIdleMinutes));
+        update_member(&mut terms.grace_days, update.grace_days, cleared(LicenseField::GraceDays));
+        update_member(&mut terms.starts_with_days, update.starts_with_days, ends);
         update_member(&mut details.name, update.name, cleared(LicenseField::Name));
         let license = &mut details.license;
         license.features = update.features.unwrap_or_else(|| license.features.clone());
         update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
-        update_member(&mut license.expires_at, update.expires_at, cleared(LicenseField::ExpiresAt));
+        let is_cleared = cleared(LicenseField::ExpiresAt) || update.starts_with_days.is_some();
+        update_member(&mut license.expires_at, update.expires_at, is_cleared);
+        check_floating(details.terms.seat_idle_minutes, details.license.max_seats)?;
         let is_cleared = cleared(LicenseField::Metadata);
         update_metadata(&mut details.metadata, update.metadata, update.merge_metadata, is_cleared)
     };
@@ -318,6 +348,21 @@ async fn modify(
     edit(&mut after)?;
     if after == before {
         return Ok(change.commit(Changed(after), Events::none()).await?);
+    }
+    let (terms, former) = (after.terms, before.terms);
+    if terms.starts_with_days.is_some() && terms.starts_with_days != former.starts_with_days {
+        let (held, _) = seats::count(&mut change, scope, id).await?;
+        if held > 0 {
+            return Err(HAS_BEGUN);
+        }
+    }
+    if let Some(idle) =
+        terms.seat_idle_minutes.filter(|_| former.seat_idle_minutes != terms.seat_idle_minutes)
+    {
+        // Whoever asks by the former time has the whole new one to ask again.
+        let idle_at = change.now.plus(idle.duration());
+        let row = BatchRow::license_at(scope, id, idle_at);
+        seats::set_idle_at(&mut change, &[row]).await?;
     }
     after.license.updated_at = change.time_after(before.updated_at);
     licenses::update(&mut change, scope, &after).await?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use common::{Metadata, MetadataPatch};
+use common::{MaxSeats, Metadata, MetadataPatch, SeatIdleMinutes, Terms};
 
 use crate::error::Error;
 
@@ -46,5 +46,20 @@ pub fn update_metadata(
 pub fn update<T>(member: &mut Option<T>, value: Option<T>, clear: bool) {
     if clear || value.is_some() {
         *member = value;
+    }
+}
+
+/// Refuses floating seats beyond what a take-over can look at.
+pub fn check_floating(
+    idle: Option<SeatIdleMinutes>,
+    max_seats: Option<MaxSeats>,
+) -> Result<(), Error> {
+    let too_many = max_seats.is_some_and(|max| max.get() > Terms::MAX_FLOATING_SEATS);
+    match idle {
+        Some(_) if too_many => Err(Error::invalid(
+            "seatIdleMinutes",
+            "At most 10,000 seats can be floating: give maxSeats up to 10000 too",
+        )),
+        _ => Ok(()),
     }
 }

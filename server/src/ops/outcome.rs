@@ -2,7 +2,7 @@
 
 use common::{
     Assignment, CreatedKey, CreatedLicenseKey, Key, License, LicenseDetails, LicenseKey,
-    LicenseWithSeats, Plan, Product, Tenant, User,
+    LicenseWithSeats, Plan, Product, Released, Tenant, User,
 };
 use serde::Serialize;
 
@@ -61,6 +61,7 @@ records! {
     Assignment as Assignment: |it| it, untagged(it);
     LicenseKey as LicenseKey: |it| it, untagged(it);
     CreatedLicenseKey as CreatedLicenseKey: |it| it, untagged(it);
+    Released as Released: |it| it, untagged(it);
     Tenant as Tenant: |it| it, untagged(it);
     () as (): |it| it, untagged(it);
 }

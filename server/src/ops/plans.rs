@@ -3,7 +3,7 @@
 use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, UpdatePlan};
 
 use super::change::{Change, Events};
-use super::members::{refuse_contradictions, update as update_member};
+use super::members::{check_floating, refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::{Error, on_broken_reference};
@@ -25,7 +25,11 @@ pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>
         features: new.features.unwrap_or_default(),
         created_at: now,
         updated_at: now,
+        seat_idle_minutes: new.seat_idle_minutes,
+        grace_days: new.grace_days,
+        expires_from: new.expires_from,
     };
+    check_floating(plan.seat_idle_minutes, plan.max_seats)?;
     let unknown = Error::unknown("productId", "product");
     plans::insert(&mut change, scope, &plan).await.map_err(on_broken_reference(unknown))?;
     let event = NewEvent::plan_created(&plan);
@@ -59,6 +63,9 @@ pub async fn update(
         (PlanField::Description, update.description.is_some()),
         (PlanField::MaxSeats, update.max_seats.is_some()),
         (PlanField::ExpiresInDays, update.expires_in_days.is_some()),
+        (PlanField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
+        (PlanField::GraceDays, update.grace_days.is_some()),
+        (PlanField::ExpiresFrom, update.expires_from.is_some()),
     ];
     refuse_contradictions(&clear, &given)?;
     let before = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -71,6 +78,11 @@ pub async fn update(
     update_member(&mut plan.max_seats, update.max_seats, cleared(PlanField::MaxSeats));
     let days = &mut plan.expires_in_days;
     update_member(days, update.expires_in_days, cleared(PlanField::ExpiresInDays));
+    let idle = &mut plan.seat_idle_minutes;
+    update_member(idle, update.seat_idle_minutes, cleared(PlanField::SeatIdleMinutes));
+    update_member(&mut plan.grace_days, update.grace_days, cleared(PlanField::GraceDays));
+    update_member(&mut plan.expires_from, update.expires_from, cleared(PlanField::ExpiresFrom));
+    check_floating(plan.seat_idle_minutes, plan.max_seats)?;
     if plan == before {
         return Ok(change.commit(Changed(plan), Events::none()).await?);
     }

@@ -1,6 +1,6 @@
 //! Users.
 
-use common::{CreateUser, ExternalId, UpdateUser, User, UserField, UserId};
+use common::{CreateUser, ExternalId, FreedFor, UpdateUser, User, UserField, UserId};
 
 use super::change::{Change, Events};
 use super::members::{refuse_contradictions, update as update_member, update_metadata};
@@ -218,7 +218,12 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
         let Some(license) = licenses.iter().find(|license| license.id == of) else { continue };
         if let Some(seat) = &mut held.seat {
             change.last_checks.show(seat);
-            events.push(NewEvent::seat_freed(license, &user.external_id, seat));
+            events.push(NewEvent::seat_freed(
+                license,
+                &user.external_id,
+                seat,
+                FreedFor::UserDeleted,
+            ));
         }
         let assignment = &held.assignment;
         events.push(NewEvent::license_unassigned(license, &user.external_id, assignment));

@@ -13,7 +13,7 @@ macro_rules! all {
             ($(Ok($name),)+) => ($($name,)+),
             ($($name,)+) => {
                 let errors = [$($name.err()),+];
-                return Err(Error::Several(errors.into_iter().flatten().collect()));
+                return Err(Error::Several(errors.into_iter().flatten().collect()).into());
             }
         };
     };

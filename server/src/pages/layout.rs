@@ -162,6 +162,9 @@ notices! {
     LicenseKeyShownOnce = "This license key was made a moment ago and cannot be shown again. If you did \
         not copy it, replace it.";
     LimitChanged = "Seat limit changed from {from} to {to}.";
+    TermsChanged = "Floating and grace saved.";
+    SeatReleased = "Seat freed. The user stays assigned.";
+    SeatFreedBefore = "Nothing to free: the user holds no seat.";
     LimitBelowUsed = "Seat limit changed from {from} to {to}. More seats are in use: nobody lost \
         one, but no other user gets one until enough of them are freed.";
     ExpiryChanged = "Expiry changed from {from} to {to}.";

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{KeyState, License, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
+use common::{KeyState, LicenseDetails, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
 
 use crate::error::Error;
@@ -39,9 +39,11 @@ pub struct Badge {
 impl HtmlSafe for Badge {}
 
 impl Badge {
-    /// The effective status of a license.
-    pub fn of_license(license: &License) -> Self {
-        let (tone, word) = match license.effective_status(Timestamp::now()) {
+    /// The state of a license.
+    pub fn of_license(license: &LicenseDetails) -> Self {
+        let now = Timestamp::now();
+        let (tone, word) = match license.effective_status(now) {
+            _ if license.is_in_grace(&license.terms, now) => (Tone::Warn, "in grace"),
             Status::Active => (Tone::Ok, "active"),
             Status::Suspended => (Tone::Warn, "suspended"),
             Status::Revoked => (Tone::Bad, "revoked"),

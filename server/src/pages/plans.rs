@@ -4,7 +4,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{
-    CreatePlan, Feature, Features, Line, Plan, PlanField, PlanId, Product, ProductId, UpdatePlan,
+    CreatePlan, ExpiresFrom, Feature, Features, Line, Plan, PlanField, PlanId, Product, ProductId,
+    UpdatePlan,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,10 @@ pub struct PlanForm {
     pub expires_in_days: String,
     /// One per line.
     pub features: String,
+    pub seat_idle_minutes: String,
+    pub grace_days: String,
+    /// Checked: the days start with the first validation.
+    pub starts_later: Option<String>,
 }
 
 impl PlanForm {
@@ -91,6 +96,10 @@ impl PlanForm {
             max_seats: plan.max_seats.map_or_else(String::new, |seats| seats.to_string()),
             expires_in_days: plan.expires_in_days.map_or_else(String::new, |days| days.to_string()),
             features: features.join("\n"),
+            seat_idle_minutes: plan.seat_idle_minutes.map_or_else(String::new, |it| it.to_string()),
+            grace_days: plan.grace_days.map_or_else(String::new, |days| days.to_string()),
+            starts_later: (plan.expires_from == Some(ExpiresFrom::FirstValidation))
+                .then(|| "true".to_owned()),
         }
     }
 
@@ -107,20 +116,44 @@ impl PlanForm {
             expires_in_days =
                 optional("expiresInDays", "The number of days", &self.expires_in_days),
             features = fields::features("features", &self.features, known),
+            seat_idle_minutes =
+                optional("seatIdleMinutes", "The number of minutes", &self.seat_idle_minutes),
+            grace_days = optional("graceDays", "The number of days", &self.grace_days),
         }
-        let features = Some(features);
-        Ok(CreatePlan { product_id, name, description, max_seats, expires_in_days, features })
+        let expires_from = self.starts_later.as_ref().map(|_| ExpiresFrom::FirstValidation);
+        Ok(CreatePlan {
+            product_id,
+            name,
+            description,
+            max_seats,
+            expires_in_days,
+            features: Some(features),
+            seat_idle_minutes,
+            grace_days,
+            expires_from,
+        })
     }
 
     fn update(&self, known: &Features) -> Result<UpdatePlan, Error> {
-        let CreatePlan { name, description, max_seats, expires_in_days, features, .. } =
-            self.read(ProductId::default(), known)?;
+        let new = self.read(ProductId::default(), known)?;
         let clear = cleared([
-            (PlanField::Description, description.is_none()),
-            (PlanField::MaxSeats, max_seats.is_none()),
-            (PlanField::ExpiresInDays, expires_in_days.is_none()),
+            (PlanField::Description, new.description.is_none()),
+            (PlanField::MaxSeats, new.max_seats.is_none()),
+            (PlanField::ExpiresInDays, new.expires_in_days.is_none()),
+            (PlanField::SeatIdleMinutes, new.seat_idle_minutes.is_none()),
+            (PlanField::GraceDays, new.grace_days.is_none()),
+            (PlanField::ExpiresFrom, new.expires_from.is_none()),
         ]);
-        let name = Some(name);
-        Ok(UpdatePlan { name, description, max_seats, expires_in_days, features, clear })
+        Ok(UpdatePlan {
+            name: Some(new.name),
+            description: new.description,
+            max_seats: new.max_seats,
+            expires_in_days: new.expires_in_days,
+            features: new.features,
+            seat_idle_minutes: new.seat_idle_minutes,
+            grace_days: new.grace_days,
+            expires_from: new.expires_from,
+            clear,
+        })
     }
 }

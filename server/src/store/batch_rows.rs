@@ -65,13 +65,15 @@ impl<'a> BatchRow<'a> {
         Self { id: Some(id.uuid()), seats: Some(seats), ..Self::of(scope) }
     }
 
+    /// A license, and a time of it.
+    pub fn license_at(scope: Scope, id: LicenseId, time: Timestamp) -> Self {
+        Self { time: Some(time), ..Self::license(scope, id, 0) }
+    }
+
+    /// A seat, and when it was checked.
     pub fn seat(scope: Scope, seat: &Activation) -> Self {
-        Self {
-            id: Some(seat.id.uuid()),
-            user_id: Some(seat.user_id.uuid()),
-            license_id: Some(seat.license_id.uuid()),
-            ..Self::of(scope)
-        }
+        let Activation { id, user_id, license_id, last_checked_at, .. } = *seat;
+        Self::check(scope.world, user_id, license_id, id, last_checked_at)
     }
 
     /// A seat, and when it was checked.
@@ -98,7 +100,7 @@ macro_rules! over_rows {
     ($statement:literal) => {
         $crate::store::batch_rows::over_rows!($statement, $statement)
     };
-    ($sqlite:literal, $postgres:literal) => {
+    ($sqlite:expr, $postgres:expr) => {
         $crate::db::Sql::Each {
             sqlite: concat!(
                 "with item as (

@@ -19,7 +19,7 @@ use crate::db::{self, AsWritten, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
 /// How many rows are read or written at a time. PostgreSQL allows at most 65,535 values in a
-/// statement, SQLite 32,766, and no table has more than fifteen columns.
+/// statement, SQLite 32,766, and no table has more than twenty columns.
 pub const PORTION: usize = 200;
 
 pub trait Table: db::Row {
@@ -144,13 +144,15 @@ tables! {
     Plan = plans by (id, world) {
         id: Uuid, world: i32, product_id: Uuid, name: String, description: Option<String>,
         max_seats: Option<i32>, expires_in_days: Option<i32>, features: Json<Value>,
-        created_at: Time, updated_at: Time,
+        created_at: Time, updated_at: Time, seat_idle_minutes: Option<i32>,
+        grace_days: Option<i32>, expires_from: Option<String>,
     };
     License = licenses by (id, world) {
         id: Uuid, world: i32, product_id: Uuid, plan_id: Uuid, status: String,
         max_seats: Option<i32>, seats_used: i32, expires_at: Option<Time>, features: Json<Value>,
         created_at: Time, updated_at: Time, suffix: i32, name: Option<String>,
-        metadata: Option<Written>,
+        metadata: Option<Written>, seat_idle_minutes: Option<i32>, grace_days: Option<i32>,
+        pending_days: Option<i32>, grace_ends_at: Option<Time>, seats_idle_at: Option<Time>,
     } seats seats_used;
     LicenseKey = license_keys by (id, world) {
         id: Uuid, world: i32, license_id: Uuid, suffix: String, hash: Vec<u8>,
@@ -178,7 +180,7 @@ tables! {
         actor_key: Option<Uuid>, actor_session: Option<Uuid>, actor_name: Option<String>,
         subject_type: String, subject_id: String, external_id: Option<String>,
         related: Written, object: Written,
-        previous: Option<Written>, request_id: Option<String>,
+        previous: Option<Written>, request_id: Option<String>, reason: Option<String>,
     };
     OutcomeCount = outcomes by (world, hour, outcome) {
         world: i32, hour: Time, outcome: String, count: i64,
@@ -186,6 +188,9 @@ tables! {
     Refusal = refusals by (external_id, world, hour, reason) {
         external_id: String, world: i32, hour: Time, reason: String, id: Uuid,
         license_id: Option<Uuid>, count: i64, first_at: Time, last_at: Time,
+    };
+    Uptime = uptime by (one) {
+        one: i32, seen_at: Time, resumed_at: Option<Time>, away_seconds: Option<i64>,
     };
     IdempotencyKey = idempotency_keys by (name, world) {
         name: String, world: i32, fingerprint: Vec<u8>, status: i32, body: Option<String>,
@@ -198,7 +203,7 @@ macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
             World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
-            OutcomeCount Refusal
+            OutcomeCount Refusal Uptime
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

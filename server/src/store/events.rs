@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use common::{
-    ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId, KeyId,
-    RelatedRecords, SessionId, SubjectType, Timestamp,
+    ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId,
+    FreedFor, KeyId, Open, RelatedRecords, SessionId, SubjectType, Timestamp,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -32,6 +32,7 @@ pub struct EventRow<'a> {
     pub object: String,
     pub previous: Option<String>,
     pub request_id: Option<&'a str>,
+    pub reason: Option<FreedFor>,
 }
 
 /// Serialized as an array, which both databases parse faster than an object.
@@ -43,7 +44,7 @@ impl Serialize for EventRow<'_> {
             (self.world.number(), self.sequence, self.id.uuid().simple(), self.kind),
             (self.actor_kind, key, self.actor_name, session),
             (self.subject_kind, self.subject_id, self.external_id),
-            (&self.related, &self.object, &self.previous, self.request_id),
+            (&self.related, &self.object, &self.previous, self.request_id, self.reason),
         );
         row.serialize(serializer)
     }
@@ -101,10 +102,11 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                 ")
                  insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
                      actor_session, actor_name, subject_type, subject_id, external_id, related,
-                     object, previous, request_id)
+                     object, previous, request_id, reason)
                  select world, sequence, id, event_type, $2, actor_type, actor_key, actor_session,
                      coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key)),
-                     subject_type, subject_id, external_id, related, object, previous, request_id
+                     subject_type, subject_id, external_id, related, object, previous, request_id,
+                     reason
                  from item order by n"
             )
         };
@@ -118,7 +120,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                  value ->> '$[2][0]' as subject_type,
                  value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
                  value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
-                 value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id
+                 value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id,
+                 value ->> '$[3][4]' as reason
              from json_each($1)"
         ),
         postgres: insert!(
@@ -131,7 +134,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                  value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
                  cast(value #>> '{3,0}' as json) as related,
                  cast(value #>> '{3,1}' as json) as object,
-                 cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id
+                 cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id,
+                 value #>> '{3,4}' as reason
              from jsonb_array_elements($1) with ordinality as element (value, n)"
         ),
     };
@@ -166,6 +170,7 @@ struct Row {
     object: AsWritten<Map<String, Value>>,
     previous: Option<AsWritten<Map<String, Value>>>,
     request_id: Option<String>,
+    reason: Option<String>,
 }
 
 impl From<Row> for Event {
@@ -186,7 +191,11 @@ impl From<Row> for Event {
             },
             subject: EventSubject { kind: row.subject_type.into(), id: row.subject_id },
             related: row.related.0,
-            data: EventData { object: row.object.0, previous: row.previous.map(|json| json.0) },
+            data: EventData {
+                object: row.object.0,
+                previous: row.previous.map(|json| json.0),
+                reason: row.reason.map(Open::from),
+            },
             request_id: row.request_id,
         }
     }
@@ -205,7 +214,8 @@ pub async fn page(
                 scanned!(
                     page,
                     "sequence, id, event_type, time, actor_type, actor_key, actor_session,
-                         actor_name, subject_type, subject_id, related, object, previous, request_id",
+                         actor_name, subject_type, subject_id, related, object, previous, request_id,
+                         reason",
                     "events" where $condition,
                     "(cast($6 as text) is null or external_id = $6)
                          and (cast($7 as text) is null or event_type = $7)

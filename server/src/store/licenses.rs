@@ -25,20 +25,30 @@ macro_rules! select {
     };
 }
 
+/// The columns of a [`LicenseDetails`].
+macro_rules! details {
+    () => {
+        concat!(
+            "name, metadata, seat_idle_minutes, grace_days, pending_days, ",
+            $crate::store::licenses::columns!()
+        )
+    };
+}
+
 macro_rules! select_details {
     ($rest:literal) => {
-        concat!("select name, metadata, ", columns!(), " from licenses where ", $rest)
+        concat!("select ", details!(), " from licenses where ", $rest)
     };
 }
 
 /// The columns of a [`CountedLicense`].
 macro_rules! columns_with_seats {
     () => {
-        concat!("seats_used, name, metadata, ", $crate::store::licenses::columns!())
+        concat!("seats_used, ", $crate::store::licenses::details!())
     };
 }
 
-use {columns, columns_with_seats};
+use {columns, columns_with_seats, details};
 
 #[derive(sqlx::FromRow)]
 struct CountedLicense {
@@ -56,8 +66,9 @@ impl From<CountedLicense> for LicenseWithSeats {
 pub async fn insert(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> Result<()> {
     conn.query(
         "insert into licenses (world, id, product_id, plan_id, status, max_seats, expires_at,
-             features, created_at, updated_at, suffix, name, metadata)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+             features, created_at, updated_at, suffix, name, metadata, seat_idle_minutes,
+             grace_days, pending_days, grace_ends_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -72,6 +83,10 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .bind(Suffixes::of(license.id).first)
     .bind(&license.name)
     .bind(license.metadata.as_ref().map(AsWritten))
+    .bind(license.terms.seat_idle_minutes)
+    .bind(license.terms.grace_days)
+    .bind(license.terms.starts_with_days)
+    .bind(license.terms.grace_ends_at(license.expires_at))
     .execute()
     .await?;
     Ok(())
@@ -147,7 +162,8 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
 pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> Result<()> {
     conn.query(
         "update licenses set status = $3, max_seats = $4, expires_at = $5, features = $6,
-             updated_at = $7, name = $8, metadata = $9
+             updated_at = $7, name = $8, metadata = $9, seat_idle_minutes = $10,
+             grace_days = $11, pending_days = $12, grace_ends_at = $13
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -159,6 +175,10 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .bind(license.updated_at)
     .bind(&license.name)
     .bind(license.metadata.as_ref().map(AsWritten))
+    .bind(license.terms.seat_idle_minutes)
+    .bind(license.terms.grace_days)
+    .bind(license.terms.starts_with_days)
+    .bind(license.terms.grace_ends_at(license.expires_at))
     .execute()
     .await?;
     Ok(())

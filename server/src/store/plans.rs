@@ -14,7 +14,7 @@ macro_rules! select {
     ($rest:expr) => {
         concat!(
             "select id, product_id, name, description, max_seats, expires_in_days, features, \
-             created_at, updated_at from plans ",
+             created_at, updated_at, seat_idle_minutes, grace_days, expires_from from plans ",
             "where ",
             $rest
         )
@@ -24,8 +24,9 @@ macro_rules! select {
 pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
         "insert into plans (world, id, product_id, name, description, max_seats,
-             expires_in_days, features, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             expires_in_days, features, created_at, updated_at, seat_idle_minutes, grace_days,
+             expires_from)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind_scope(scope)
     .bind(plan.id)
@@ -37,6 +38,9 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     .bind(Json(&plan.features))
     .bind(plan.created_at)
     .bind(plan.updated_at)
+    .bind(plan.seat_idle_minutes)
+    .bind(plan.grace_days)
+    .bind(plan.expires_from)
     .execute()
     .await?;
     Ok(())
@@ -57,7 +61,8 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<Option<Pl
 pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
         "update plans set name = $3, description = $4, max_seats = $5, expires_in_days = $6,
-             features = $7, updated_at = $8
+             features = $7, updated_at = $8, seat_idle_minutes = $9, grace_days = $10,
+             expires_from = $11
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -68,6 +73,9 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     .bind(plan.expires_in_days)
     .bind(Json(&plan.features))
     .bind(plan.updated_at)
+    .bind(plan.seat_idle_minutes)
+    .bind(plan.grace_days)
+    .bind(plan.expires_from)
     .execute()
     .await?;
     Ok(())

@@ -1,35 +1,152 @@
 //! Seats: the activations that assignments hold, and each license's counter of them. Nothing else
 //! writes either, and both change in one transaction that holds the license's lock.
 
-use common::{ActivationId, LicenseId, Timestamp, UsageActivation, UserId};
+use common::{Activation, ActivationId, ExternalId, LicenseId, Timestamp, UsageActivation, UserId};
 use sqlx::types::Json;
 
 use super::batch_rows::{BatchRow, over_rows};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
-/// Gives `seats` to users who are assigned and hold none, and adds them to the counters of their
-/// `licenses`, which are locked and have enough free seats.
-pub async fn take(
-    conn: &mut Conn,
-    seats: &[BatchRow<'_>],
-    licenses: &[BatchRow<'_>],
-    now: Timestamp,
-) -> Result<()> {
+/// When a seat was checked, by the clock of the node, or by that of the server if they differ by ten
+/// seconds: on floating seats all nodes must agree.
+macro_rules! checked_at {
+    () => {
+        "case when item.time between now() - interval '10 s' and now() + interval '10 s'
+             then item.time else date_trunc('milliseconds', now()) end"
+    };
+}
+
+/// Gives `seats`, checked just now, to users who are assigned and hold none. The licenses are locked,
+/// and have enough free seats, which [`count`] takes off.
+pub async fn take(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
     const TAKE: Sql = over_rows!(
         "update assignments
-         set activation_id = item.id, activated_at = $2, last_checked_at = $2
+         set activation_id = item.id, activated_at = $2, last_checked_at = item.time
          from item
          where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-             and assignments.world = item.world"
+             and assignments.world = item.world",
+        concat!(
+            "update assignments
+             set activation_id = item.id, activated_at = $2, last_checked_at = ",
+            checked_at!(),
+            " from item
+             where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+                 and assignments.world = item.world"
+        )
     );
-    const COUNT: Sql = over_rows!(
+    conn.query(TAKE).bind(Json(seats)).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Adds to the counters of `licenses`, which are locked, the seats that were taken and not freed.
+pub async fn add(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
+    const ADD: Sql = over_rows!(
         "update licenses set seats_used = seats_used + item.seats
          from item
          where licenses.id = item.id and licenses.world = item.world"
     );
-    conn.query(TAKE).bind(Json(seats)).bind(now).execute().await?;
-    conn.query(COUNT).bind(Json(licenses)).execute().await?;
+    conn.query(ADD).bind(Json(licenses)).execute().await?;
+    Ok(())
+}
+
+/// A seat with the caller's own identifier of its user.
+#[derive(Clone, sqlx::FromRow)]
+pub struct HeldSeat {
+    #[sqlx(flatten)]
+    pub seat: Activation,
+    pub external_id: ExternalId,
+}
+
+/// The least recently checked seats of `licenses`, of each as many as its row says, oldest first.
+pub async fn oldest_checks(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<Vec<HeldSeat>> {
+    const OLDEST: Sql = over_rows!(
+        "select held.id, held.user_id, held.license_id, held.activated_at, held.last_checked_at,
+             u.external_id
+         from (
+             select s.activation_id as id, s.user_id, s.license_id, s.world, s.activated_at,
+                 s.last_checked_at, item.seats, row_number() over (
+                     partition by s.license_id order by s.last_checked_at, s.user_id) as place
+             from item
+             join assignments s on s.license_id = item.id and s.world = item.world
+             where s.world > 0 and s.activation_id is not null
+         ) held
+         join users u on u.id = held.user_id and u.world = held.world
+         where held.place <= held.seats
+         order by held.license_id, held.place"
+    );
+    conn.query(OLDEST).bind(Json(licenses)).fetch_all().await
+}
+
+/// When the first of the held seats of each of `licenses` was taken.
+pub async fn first_taken(
+    conn: &mut Conn,
+    licenses: &[BatchRow<'_>],
+) -> Result<Vec<(LicenseId, Timestamp)>> {
+    const FIRST: Sql = over_rows!(
+        "select s.license_id, min(s.activated_at) from item
+         join assignments s on s.license_id = item.id and s.world = item.world
+         where s.world > 0 and s.activation_id is not null
+         group by s.license_id"
+    );
+    conn.query(FIRST).bind(Json(licenses)).fetch_all().await
+}
+
+/// Locks the assignments of `seats` in the order in which [`check`] locks them.
+pub async fn lock(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
+    const LOCK: Sql = over_rows!(
+        "select 1",
+        "select 1 from item
+         join assignments s on s.user_id = item.user_id and s.license_id = item.license_id
+             and s.world = item.world
+         order by s.user_id, s.license_id for update of s"
+    );
+    conn.query(LOCK).bind(Json(seats)).execute().await?;
+    Ok(())
+}
+
+/// Marks floating `seats`, which are locked, as checked at the times in the rows.
+pub async fn hold(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
+    const HOLD: Sql = over_rows!(
+        "update assignments set last_checked_at = max(assignments.last_checked_at, item.time)
+         from item
+         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+             and assignments.world = item.world and assignments.activation_id = item.id",
+        concat!(
+            "update assignments set last_checked_at = greatest(assignments.last_checked_at, ",
+            checked_at!(),
+            ") from item
+             where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+                 and assignments.world = item.world and assignments.activation_id = item.id"
+        )
+    );
+    conn.query(HOLD).bind(Json(seats)).execute().await?;
+    Ok(())
+}
+
+/// Frees those of `seats`, which are locked, that were not checked since the time in their row.
+/// Returns how many.
+pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<usize> {
+    const FREE: Sql = over_rows!(
+        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
+         from item
+         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+             and assignments.world = item.world and assignments.activation_id = item.id
+             and assignments.last_checked_at < item.time
+         returning assignments.user_id"
+    );
+    let freed: Vec<(UserId,)> = conn.query(FREE).bind(Json(seats)).fetch_all().await?;
+    Ok(freed.len())
+}
+
+/// Notes when the next seat of each of `licenses` can become idle at the earliest.
+pub async fn set_idle_at(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
+    const SET: Sql = over_rows!(
+        "update licenses set seats_idle_at = item.time
+         from item
+         where licenses.id = item.id and licenses.world = item.world"
+    );
+    conn.query(SET).bind(Json(licenses)).execute().await?;
     Ok(())
 }
 

@@ -112,7 +112,7 @@ impl<'a> Decisions<'a> {
             let row = BatchRow::license(of.scope, license.id, 0);
             self.incomplete.push((self.results.len(), row));
         }
-        self.results.push(Some(Ok(Validation::valid(license, seat))));
+        self.results.push(Some(Ok(Validation::valid(license, seat, assigned.idle_time()))));
     }
 
     fn count(&mut self, of: Admitted<'a>, reason: Option<Reason>, license: Option<LicenseId>) {

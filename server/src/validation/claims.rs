@@ -2,19 +2,19 @@
 //! licenses whose seats are requested, reads again, and decides in the order of arrival. So no seat
 //! is taken twice, even if other transactions assign seats at the same time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{Activation, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
+use common::{ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
 use super::batch::{Admitted, Decisions, ValidationResult, Validator};
+use super::given::{Given, Settled, Unlocked};
 use super::request::ValidationRequest;
-use super::verdict::{Decision, decide};
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
-use crate::store::validations::{self, AssignedLicense, BatchQuery};
-use crate::store::{Scope, phrases, seats};
+use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot};
+use crate::store::{Scope, phrases};
 
 /// How often a batch starts over because of concurrent changes.
 const ATTEMPTS: usize = 10;
@@ -26,7 +26,7 @@ pub struct Claim {
     pub request: ValidationRequest,
     pub key: KeyId,
     pub scope: Scope,
-    /// The license that had a free seat; none for a new user.
+    /// The license of which something must be written; none for a new user.
     pub license: Option<LicenseId>,
 }
 
@@ -91,7 +91,8 @@ impl Validator {
         let mut events = plan.create_users(&mut tx, now).await?;
         plan.lock_licenses(&mut tx).await?;
         let found = validations::find(&mut tx, &query).await?;
-        let (mut decisions, mut given) = (Decisions::new(now), Given::default());
+        let mut decisions = Decisions::new(now);
+        let mut given = plan.given(&mut tx, &found, claims.len(), now).await?;
         let mut is_planned = true;
         for (claim, slot) in claims.iter().zip(&slots) {
             match self.admit(&claim.request, found.get(slot), now) {
@@ -108,8 +109,8 @@ impl Validator {
                         is_planned = false;
                     }
                 },
-                Ok(of) => match given.decide(&mut decisions, of, plan, now) {
-                    Ok(seat) => events.extend(seat.map(|event| (claim.origin(), event))),
+                Ok(of) => match plan.settle(&mut given, &mut decisions, of, now) {
+                    Ok(new) => events.extend(new.into_iter().map(|new| (claim.origin(), new))),
                     Err(license) => {
                         plan.add_license(license, claim.scope);
                         is_planned = false;
@@ -121,10 +122,13 @@ impl Validator {
             return Ok(None);
         }
         decisions.complete(&mut tx).await?;
-        given.write(&mut tx, now).await?;
+        if !given.write(&mut tx, now).await? {
+            return Ok(None);
+        }
         events::record(&mut tx, &events, now).await?;
         tx.commit().await?;
         self.metrics.seats_taken.inc_by(given.seats.len() as u64);
+        self.metrics.seats_reclaimed.inc_by(given.freed.len() as u64);
         self.note(&mut decisions);
         let answer = |answer: Option<ValidationResult>| answer.unwrap_or(Err(Error::Internal));
         Ok(Some(decisions.into_results().into_iter().map(answer).collect()))
@@ -187,6 +191,39 @@ impl<'a> BatchPlan<'a> {
         Ok(new().map(|(claim, user)| (claim.origin(), NewEvent::user_created(user))).collect())
     }
 
+    /// What is given of the locked licenses of users who were found.
+    async fn given(
+        &self,
+        conn: &mut Conn,
+        found: &HashMap<BatchSlot, BatchHit>,
+        requests: usize,
+        now: Timestamp,
+    ) -> Result<Given> {
+        let all = || {
+            found.values().flat_map(|hit| hit.user.licenses.iter().map(|it| (hit.auth.scope, it)))
+        };
+        let locked: Vec<_> = all().filter(|(_, it)| self.locks(it.license.id)).collect();
+        let kept = all().filter_map(|(_, it)| it.seat.as_ref().map(|seat| seat.id)).collect();
+        Given::find(conn, &locked, &kept, requests, now).await
+    }
+
+    /// Decides a request, and returns the events of what it changes.
+    fn settle<'d>(
+        &self,
+        given: &mut Given,
+        decisions: &mut Decisions<'d>,
+        of: Admitted<'d>,
+        now: Timestamp,
+    ) -> std::result::Result<Vec<NewEvent>, Unlocked> {
+        let (user, product, mut events) = (&of.request.user, of.request.product, Vec::new());
+        let user = (user, of.user.licenses.as_slice());
+        match given.settle(of.scope, user, product, |id| self.locks(id), now, &mut events)? {
+            Settled::Refused(reason, license) => decisions.refuse(of, reason, license.as_ref()),
+            Settled::Accepted(assigned, seat) => decisions.accept(of, &assigned, &seat),
+        }
+        Ok(events)
+    }
+
     async fn lock_licenses(&self, conn: &mut Conn) -> Result<()> {
         if self.licenses.is_empty() {
             return Ok(());
@@ -194,72 +231,5 @@ impl<'a> BatchPlan<'a> {
         let row = |(id, scope): (&LicenseId, &Scope)| BatchRow::license(*scope, *id, 0);
         let rows: Vec<_> = self.licenses.iter().map(row).collect();
         validations::lock_licenses(conn, &rows).await
-    }
-}
-
-/// The seats that the batch has assigned so far.
-#[derive(Default)]
-struct Given {
-    seats: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
-    /// How many, by license.
-    of_license: BTreeMap<LicenseId, (Scope, i32)>,
-}
-
-impl Given {
-    /// Decides a request. If it takes a seat, assigns it and returns the event. Fails with the
-    /// license that must be locked first.
-    fn decide<'a>(
-        &mut self,
-        decisions: &mut Decisions<'a>,
-        of: Admitted<'a>,
-        plan: &BatchPlan<'_>,
-        now: Timestamp,
-    ) -> std::result::Result<Option<NewEvent>, LicenseId> {
-        let licenses = self.shown_on(&of.user.licenses);
-        match decide(&licenses, of.request.product, now) {
-            Decision::Keep(assigned, seat) => decisions.accept(of, assigned, seat),
-            Decision::Refuse(reason, license) => decisions.refuse(of, reason, license),
-            Decision::Take(AssignedLicense { license, .. }) if !plan.locks(license.id) => {
-                return Err(license.id);
-            }
-            Decision::Take(assigned) => {
-                let license = &assigned.license;
-                let seat = Activation::new(assigned.user_id, license.id, now);
-                let event = NewEvent::seat_taken(license, &of.request.user, &seat);
-                decisions.accept(of, assigned, &seat);
-                self.of_license.entry(license.id).or_insert((of.scope, 0)).1 += 1;
-                self.seats.insert((seat.user_id, license.id), (of.scope, seat));
-                return Ok(Some(event));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The licenses with these seats counted.
-    fn shown_on(&self, licenses: &[AssignedLicense]) -> Vec<AssignedLicense> {
-        let mut licenses = licenses.to_vec();
-        for assigned in &mut licenses {
-            let license = assigned.license.id;
-            if let Some((_, seats)) = self.of_license.get(&license) {
-                assigned.seats_used += seats;
-            }
-            if let Some((_, seat)) = self.seats.get(&(assigned.user_id, license)) {
-                assigned.seat = Some(seat.clone());
-            }
-        }
-        licenses
-    }
-
-    async fn write(&self, conn: &mut Conn, now: Timestamp) -> Result<()> {
-        if self.seats.is_empty() {
-            return Ok(());
-        }
-        let seat = |(scope, seat): &(Scope, Activation)| BatchRow::seat(*scope, seat);
-        let license = |(id, (scope, seats)): (&LicenseId, &(Scope, i32))| {
-            BatchRow::license(*scope, *id, *seats)
-        };
-        let seats: Vec<_> = self.seats.values().map(seat).collect();
-        let licenses: Vec<_> = self.of_license.iter().map(license).collect();
-        seats::take(conn, &seats, &licenses, now).await
     }
 }

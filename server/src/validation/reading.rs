@@ -8,6 +8,7 @@ use common::{ProductId, Timestamp};
 
 use super::batch::{Admitted, Decisions, ValidationResult, Validator, unknown_products};
 use super::claims::Claim;
+use super::idle::must_be_written;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
 use crate::error::Error;
@@ -73,7 +74,10 @@ fn decide_by_reading<'a>(
     }
     let license = match decide(&of.user.licenses, product, now) {
         _ if of.user.id.is_none() => None,
-        Decision::Take(assigned) => Some(assigned.license.id),
+        Decision::Take(assigned) | Decision::TakeOver(assigned) => Some(assigned.license.id),
+        Decision::Keep(assigned, seat) if must_be_written(assigned, seat, now) => {
+            Some(assigned.license.id)
+        }
         Decision::Keep(assigned, seat) => {
             decisions.accept(of, assigned, seat);
             return None;

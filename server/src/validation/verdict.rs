@@ -13,31 +13,50 @@ pub enum Decision<'l> {
     Keep(&'l AssignedLicense, &'l Activation),
     /// Valid, after the user takes a free seat on the license.
     Take(&'l AssignedLicense),
+    /// Valid, if a seat of the floating license is idle, which the user then takes over.
+    TakeOver(&'l AssignedLicense),
     /// Not valid. The license is the one that gave the reason: the selected one if it has no free
     /// seat, otherwise the first with the most fixable fault. None if the user has no license.
     Refuse(Reason, Option<&'l License>),
 }
 
 /// Decides. `licenses` are in the order of their places, and in that of assignment. The first that
-/// is active and not past its expiry is selected; only that one counts, seats included.
+/// is active and not past its expiry is selected; only that one counts, seats included. If there is
+/// none, or it has no seat, the first in grace that has one is.
 pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Decision<'_> {
-    if let Some(selected) = selected(licenses, product, now) {
-        return match &selected.seat {
-            Some(seat) => Decision::Keep(selected, seat),
-            None if has_room(selected) => Decision::Take(selected),
-            None => Decision::Refuse(Reason::ExceededSeats, Some(&selected.license)),
-        };
+    let selected = selected(licenses, product, now);
+    if let Some(granted) = selected.and_then(|selected| grant(selected, now)) {
+        return granted;
     }
-    let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
-    let faults = faults.filter_map(|of| Some((fault(&of.license, now)?, &of.license)));
+    let of_product = licenses.iter().filter(|assigned| is_of(assigned, product));
+    let in_grace = of_product.clone().filter(|assigned| assigned.is_in_grace(now));
+    if let Some(granted) = in_grace.filter_map(|assigned| grant(assigned, now)).next() {
+        return granted;
+    }
+    if let Some(selected) = selected {
+        return Decision::Refuse(Reason::ExceededSeats, Some(&selected.license));
+    }
+    let faults = of_product.filter_map(|of| Some((fault(&of.license, now)?, &of.license)));
     // `max_by_key` returns the last of equal faults, hence `rev`.
     match faults.rev().max_by_key(|(fault, _)| *fault) {
         Some((fault, license)) => Decision::Refuse(fault.into(), Some(license)),
         None => Decision::Refuse(Reason::NoLicense, None),
+    }
+}
+
+/// How the user gets a seat on the license, if the user holds one, or one is free or may be idle.
+fn grant(assigned: &AssignedLicense, now: Timestamp) -> Option<Decision<'_>> {
+    let may_be_idle = assigned.idle_time().is_some()
+        && assigned.seats_idle_at.is_none_or(|idle_at| idle_at <= now);
+    match &assigned.seat {
+        Some(seat) => Some(Decision::Keep(assigned, seat)),
+        None if has_room(assigned) => Some(Decision::Take(assigned)),
+        None if may_be_idle => Some(Decision::TakeOver(assigned)),
+        None => None,
     }
 }
 
@@ -48,15 +67,21 @@ pub fn verdicts(
     now: Timestamp,
 ) -> Vec<Verdict> {
     let selected = selected(licenses, product, now);
-    let is_selected = |assigned| selected.is_some_and(|selected| std::ptr::eq(selected, assigned));
+    let granted = match decide(licenses, product, now) {
+        Decision::Keep(by, _) | Decision::Take(by) | Decision::TakeOver(by) => Some(by),
+        Decision::Refuse(..) => None,
+    };
+    let is = |one: Option<&AssignedLicense>, assigned| {
+        one.is_some_and(|one| std::ptr::eq(one, assigned))
+    };
     let verdict = |assigned: &AssignedLicense| match fault(&assigned.license, now) {
         _ if !is_of(assigned, product) => Verdict::OtherProduct,
+        _ if is(granted, assigned) => Verdict::Valid,
         Some(Fault::Expired) => Verdict::Expired,
         Some(Fault::Suspended) => Verdict::Suspended,
         Some(Fault::Revoked) => Verdict::Revoked,
-        None if !is_selected(assigned) => Verdict::NotReached,
-        None if assigned.seat.is_some() || has_room(assigned) => Verdict::Valid,
-        None => Verdict::ExceededSeats,
+        None if is(selected, assigned) => Verdict::ExceededSeats,
+        None => Verdict::NotReached,
     };
     licenses.iter().map(verdict).collect()
 }

@@ -72,7 +72,9 @@ async fn answer(
         tx.query(sql::FIND_LICENSES).bind_scope(scope).bind(&request.user_id).fetch_all().await?;
     let (license, mut seat) = match decide(&licenses, request.product_id, now) {
         Decision::Keep(assigned, seat) => (assigned.license.clone(), seat.clone()),
-        Decision::Take(_) => return Ok(Validation::invalid(Reason::ExceededSeats)),
+        Decision::Take(_) | Decision::TakeOver(_) => {
+            return Ok(Validation::invalid(Reason::ExceededSeats));
+        }
         Decision::Refuse(reason, _) => return Ok(Validation::invalid(reason)),
     };
     seat.last_checked_at = now;
@@ -83,5 +85,5 @@ async fn answer(
         .bind(now)
         .execute()
         .await?;
-    Ok(Validation::valid(license, seat))
+    Ok(Validation::valid(license, seat, None))
 }

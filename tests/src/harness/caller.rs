@@ -166,8 +166,16 @@ impl Caller {
         self.patch(&format!("/api/v1/admin/licenses/{license}"), change).await
     }
 
+    pub async fn get_license(&self, license: &str) -> Answer {
+        self.get(&format!("/api/v1/admin/licenses/{license}")).await
+    }
+
     pub async fn validate(&self, user: &str) -> Answer {
         self.post("/api/v1/validate", json!({ "userId": user })).await
+    }
+
+    pub async fn validate_for(&self, user: &str, product: &Value) -> Answer {
+        self.post("/api/v1/validate", json!({ "userId": user, "productId": product })).await
     }
 
     pub async fn usage(&self, license: &str) -> Answer {

@@ -31,7 +31,10 @@ async fn a_plan_is_made_and_shown() {
           "export"
         ],
         "createdAt": "<time>",
-        "updatedAt": "<time>"
+        "updatedAt": "<time>",
+        "seatIdleMinutes": null,
+        "graceDays": null,
+        "expiresFrom": null
       }
     }
     "#);

@@ -209,26 +209,6 @@ async fn a_typed_user_is_looked_up_before_one_is_created() {
     assert_eq!(app.get("/api/v1/admin/users").await.list().len(), 5);
 }
 
-/// What was bought is to decide, and not the trial that the user has.
-#[tokio::test]
-async fn a_license_is_put_before_the_others_of_a_user() {
-    let app = App::start().await;
-    let trial = app.license(json!({})).await;
-    app.assign(&trial, "ada").await.data();
-    let found = app.license(json!({})).await;
-    let plan = stored(&app, &trial).await["planId"].as_str().unwrap().to_owned();
-    let visitor = admin(&app).await;
-    let page = format!("/dashboard/live/users/{}", app.user("ada").await["id"].as_str().unwrap());
-    assert_eq!(app.validate("ada").await["license"]["id"], *trial);
-    let fields = [("licenseId", &*found), ("first", "true")];
-    send(&visitor, &format!("{page}/assign"), &fields).await;
-    assert_eq!(app.validate("ada").await["license"]["id"], *found);
-    let form = format!("{page}/licenses");
-    send(&visitor, &form, &[("once", "1"), ("planId", &plan), ("first", "true")]).await;
-    let decides = app.validate("ada").await["license"]["id"].clone();
-    assert!(decides != *trial && decides != *found, "{decides}");
-}
-
 /// A new user is nobody who exists, and has an email that looks like one.
 #[tokio::test]
 async fn a_user_who_exists_is_not_created_again() {

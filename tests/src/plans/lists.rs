@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::Duration;
-use common::{ApiKey, LicenseId, Mode, Name, Status, Timestamp};
+use common::{ApiKey, LicenseId, LicenseState, Mode, Name, Status, Timestamp};
 use licd::db::Conn;
 use licd::ops::tenants;
 use licd::store::events::EventFilter;
@@ -169,13 +169,13 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "active": licenses::page(conn, scope, &active, middle());
         "suspended": licenses::page(conn, scope, &suspended, middle());
         "in the state active": licenses::page(
-            conn, scope, &in_state(Status::Active, "2029-01-01T00:00:00Z"), middle());
+            conn, scope, &in_state(LicenseState::Active, "2029-01-01T00:00:00Z"), middle());
         "in the state suspended": licenses::page(
-            conn, scope, &in_state(Status::Suspended, "2029-01-01T00:00:00Z"), middle());
+            conn, scope, &in_state(LicenseState::Suspended, "2029-01-01T00:00:00Z"), middle());
         "few in the state expired": licenses::page(
-            conn, scope, &in_state(Status::Expired, "2030-01-01T00:20:00Z"), middle());
+            conn, scope, &in_state(LicenseState::Expired, "2030-01-01T00:20:00Z"), middle());
         "many in the state expired": licenses::page(
-            conn, scope, &in_state(Status::Expired, "2031-01-01T00:00:00Z"), middle());
+            conn, scope, &in_state(LicenseState::Expired, "2031-01-01T00:00:00Z"), middle());
         "few that end before": licenses::page(conn, scope, &before("2030-01-01T00:20:00Z"), middle());
         "many that end before": licenses::page(conn, scope, &before("2031-01-01T00:00:00Z"), middle());
         "few of a name": licenses::page(conn, scope, &named("customer 77 "), middle());

@@ -6,12 +6,14 @@ use serde_json::json;
 use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::App;
 
-/// `validate`: only POST /validate and /claim. `read`: every admin GET, explain, and what finds a
+/// `validate`: only POST /validate, /claim and /release. `read`: every admin GET, explain, and what finds a
 /// license key. `admin`: everything. And every key may ask whose it is.
 fn may(role: Role, method: &str, path: &str) -> bool {
     match (role, method, path) {
         (_, _, "/api/v1/key") | (Role::Admin, _, _) => true,
-        (Role::Validate, _, path) => matches!(path, "/api/v1/validate" | "/api/v1/claim"),
+        (Role::Validate, _, path) => {
+            matches!(path, "/api/v1/validate" | "/api/v1/claim" | "/api/v1/release")
+        }
         (Role::Read, "GET", _) => true,
         (Role::Read, _, "/api/v1/admin/explain" | "/api/v1/admin/license-keys/find") => true,
         (Role::Read, _, _) => false,

@@ -58,6 +58,8 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "db::*",
             "events",
             "store::*",
+            "validation::given",
+            "validation::idle",
             "validation::last_checks",
             "validation::verdict",
         ],
@@ -328,6 +330,9 @@ fn store_functions_take_their_scope() {
         "phrases::add_to_users",
         // Its statements have theirs.
         "page::found",
+        // All worlds are answered, or none.
+        "uptime::find",
+        "uptime::note",
         // What an older release wrote is completed in all scopes alike.
         "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.

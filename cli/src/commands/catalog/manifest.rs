@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use common::{ExpiresInDays, Features, Line, MaxSeats, Name};
+use common::{
+    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxSeats, Name, SeatIdleMinutes,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Catalog;
@@ -46,6 +48,12 @@ pub struct WantedPlan {
     pub expires_in_days: Option<Edit<ExpiresInDays>>,
     #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
     pub features: Option<Edit<Features>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub seat_idle_minutes: Option<Edit<SeatIdleMinutes>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub grace_days: Option<Edit<GraceDays>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub expires_from: Option<Edit<ExpiresFrom>>,
 }
 
 /// Reads a field that is there: null clears it.
@@ -105,6 +113,10 @@ impl Manifest {
                     max_seats: whole(plan.max_seats.as_ref()),
                     expires_in_days: whole(plan.expires_in_days.as_ref()),
                     features: Some(Edit::Set(plan.features.clone())),
+                    // Left out, a file for a licd of an older release is the same.
+                    seat_idle_minutes: plan.seat_idle_minutes.map(Edit::Set),
+                    grace_days: plan.grace_days.map(Edit::Set),
+                    expires_from: plan.expires_from.map(Edit::Set),
                 });
             }
             let (name, description) = (product.name.clone(), product.description.as_ref());

@@ -149,7 +149,7 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
 }
 
 /// The license and users of the command line, or from prompts.
-async fn license_and_users(
+pub async fn license_and_users(
     ctx: &Context,
     license: &LicenseArg,
     users: Vec<String>,
@@ -168,7 +168,7 @@ pub fn external_id(text: &str) -> Result<ExternalId> {
 }
 
 /// Rewrites a 404, which names the path.
-fn not_on_it(error: Error, user: &ExternalId) -> Error {
+pub fn not_on_it(error: Error, user: &ExternalId) -> Error {
     if error.exit == Exit::NotFound {
         let what = format!("{user} is not assigned to this license.");
         return Error::not_found(what)

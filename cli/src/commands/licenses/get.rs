@@ -3,9 +3,9 @@
 use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{seats_in_use, table};
-use super::{FIELDS, LicenseArg, status_cell, with_state};
+use super::{FIELDS, LicenseArg, TERM_FIELDS, expires_cell, state_cell, with_state};
 use crate::client::{LicenseDetails, Usage};
-use crate::commands::plans::joined;
+use crate::commands::plans::{joined, term_rows};
 use crate::commands::prelude::*;
 
 /// How many seats are shown.
@@ -30,7 +30,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let (usage, waiting, names) = tokio::try_join!(usage, waiting, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations);
     let mut view = View::new(&license, vec![license.id.to_string()])?
-        .fields(&[FIELDS])
+        .fields(&[FIELDS, TERM_FIELDS])
         .card(card(ctx, &license, &usage, &names));
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(holders);
@@ -94,16 +94,18 @@ fn card(
 ) -> Vec<(&'static str, TextCell)> {
     let product = format!("{} ({})", names.product(license.product_id), license.product_id);
     let plan = format!("{} ({})", names.plan(license.plan_id), license.plan_id);
-    vec![
+    let mut card = vec![
         ("license", TextCell::of(license.id)),
         ("name", TextCell::maybe(license.name.as_ref())),
         ("product", TextCell::text(product)),
         ("plan", TextCell::text(plan)),
-        ("status", status_cell(license, ctx.now)),
+        ("status", state_cell(license, ctx.now)),
         ("seats", TextCell::text(seats_in_use(usage.active_seats, usage.license.max_seats))),
-        ("expires", TextCell::end(license.expires_at, ctx.now)),
+        ("expires", expires_cell(license, ctx.now)),
         ("features", TextCell::text(joined(&license.features))),
         ("created", TextCell::past(license.created_at, ctx.now)),
         ("updated", TextCell::past(license.updated_at, ctx.now)),
-    ]
+    ];
+    card.splice(7..7, term_rows(&license.terms));
+    card
 }

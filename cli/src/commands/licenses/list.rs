@@ -1,10 +1,10 @@
 //! `licctl licenses list`.
 
-use common::{ExternalId, Product, Seats, Status};
+use common::{ExternalId, LicenseState, Product, Seats};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
-use super::{FIELDS, status_cell, with_state};
+use super::{FIELDS, TERM_FIELDS, expires_cell, state_cell, with_state};
 use crate::client::LicenseWithSeats;
 use crate::commands::plans::{joined, seats};
 use crate::commands::prelude::*;
@@ -22,9 +22,9 @@ impl Shown for ApiRecord<LicenseWithSeats> {
         }),
         (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
         (Column::flexible("NAME", 3), |it, _, _| TextCell::maybe(it.name.as_ref())),
-        (Column::kept("STATUS"), |it, ctx, _| status_cell(it, ctx.now)),
+        (Column::kept("STATUS"), |it, ctx, _| state_cell(it, ctx.now)),
         (Column::new("SEATS", 3), |it, _, _| used_of(&it.seats)),
-        (Column::new("EXPIRES", 2), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
+        (Column::new("EXPIRES", 2), |it, ctx, _| expires_cell(it, ctx.now)),
         (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
         (Column::extra("CREATED"), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
         (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
@@ -65,9 +65,10 @@ pub struct ListArgs {
     /// Only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Only licenses with this effective status; an active license past its date counts as expired
+    /// Only licenses with this effective status; an active license past its date counts as expired,
+    /// or as grace while its days of grace last
     #[arg(long)]
-    status: Option<Status>,
+    status: Option<LicenseState>,
     /// Only licenses assigned to this user
     #[arg(long)]
     user: Option<ExternalId>,
@@ -103,7 +104,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         .with("productId", product)
         .with("planId", plan)
         .with("userId", user)
-        .with("state", args.status.or(end.is_some().then_some(Status::Active)))
+        .with("state", args.status.or(end.is_some().then_some(LicenseState::Active)))
         .with("expiringBefore", end)
         .with("search", args.search);
     let whole = filters.is_empty();
@@ -122,7 +123,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         license,
     };
     let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
-    let fields = format!("{FIELDS} productName planName");
+    let fields = format!("{FIELDS} productName planName {TERM_FIELDS}");
     noun::print_or_collect(ctx, &args.flags, &fields, whole, pages).await?;
     Ok(View::printed())
 }

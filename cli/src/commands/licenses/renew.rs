@@ -12,10 +12,10 @@ use crate::output::{Days, Term};
 
 /// Renew licenses for another term
 ///
-/// The term is the plan's, --for or --days. It begins when the license expires, or now if it has
-/// already expired. Expired licenses are reactivated; suspended and revoked ones are not. In a list
-/// without either flag, licenses that are valid for more than a term are refused: it was renewed
-/// before.
+/// The term is the plan's, --for or --days. It begins when the license expires, also in its days of
+/// grace, or now if it has already expired. Expired licenses are reactivated; suspended and revoked
+/// ones are not. In a list without either flag, licenses that are valid for more than a term are
+/// refused: it was renewed before.
 #[derive(Args)]
 pub struct RenewArgs {
     #[command(flatten)]
@@ -109,12 +109,20 @@ async fn renew(
     was: ApiRecord<LicenseWithSeats>,
     terms: &Terms,
 ) -> Result<Option<BeforeAndAfter>> {
+    if let Some(days) = was.terms.starts_with_days {
+        let message = format!("License {} starts with its first use, for {days} days.", was.id);
+        return Err(Error::new(Exit::Rejected, "not_started", message)
+            .fix(format!("licctl licenses update {} --starts-with-days {days}", was.id)));
+    }
     let Some(end) = was.expires_at else {
         let message = format!("License {} never expires.", was.id);
         return Err(Error::new(Exit::Rejected, "never_expires", message)
             .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
     };
-    let end = terms.end_of(&was, end.max(ctx.now))?;
+    // Who pays in the days of grace does not get them for nothing.
+    let in_grace = was.terms.grace_ends_at(Some(end)).is_some_and(|until| ctx.now < until);
+    let start = if in_grace && was.status == Status::Active { end } else { end.max(ctx.now) };
+    let end = terms.end_of(&was, start)?;
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;
     // Concurrent renewals would begin at the same end, so the second is refused.

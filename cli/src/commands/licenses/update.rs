@@ -5,7 +5,7 @@ use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 use super::{LicenseArg, with_state};
 use crate::commands::prelude::*;
 use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
-use crate::output::{Expiry, Span};
+use crate::output::{Days, Expiry, Grace, IdleTime, Span};
 
 /// Change the name, metadata, seats, expiry or features of a license
 ///
@@ -30,6 +30,15 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
+    /// Free seats whose users were not validated for this long, such as 30d, or none
+    #[arg(long, value_name = "SPAN or none")]
+    seat_idle: Option<Edit<IdleTime>>,
+    /// How long the license is valid past its end, such as 14d, or none
+    #[arg(long, value_name = "SPAN or none")]
+    grace: Option<Edit<Grace>>,
+    /// Wait for the first validation, and end this long after it, such as 14d
+    #[arg(long, value_name = "SPAN", conflicts_with_all = ["expires_at", "expires_in"])]
+    starts_with_days: Option<Days>,
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Remove all metadata
@@ -45,10 +54,15 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
         features: noun::changed_features(&args.features)?,
         name: Edit::value(&args.name),
+        seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
+        grace_days: Edit::value(&args.grace).map(Grace::get),
+        starts_with_days: args.starts_with_days.map(Days::get),
         clear: cleared([
             Edit::clears(&args.name, LicenseField::Name),
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
+            Edit::clears(&args.seat_idle, LicenseField::SeatIdleMinutes),
+            Edit::clears(&args.grace, LicenseField::GraceDays),
             args.no_metadata.then_some(LicenseField::Metadata),
         ]),
         metadata,
@@ -67,7 +81,21 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             "{held} seats are in use; new ones are available once fewer than {max} are"
         ));
     }
+    if let Some(idle) = body.seat_idle_minutes {
+        let seconds = idle.check_after_seconds();
+        ctx.note(&format!(
+            "shipped applications must validate each user every {} at least, or lose the seat",
+            in_words(seconds)
+        ));
+    }
     let now = with_state(ctx, now.data);
     let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
     Ok(view.next(format!("licctl licenses get {}", license.id)))
+}
+
+fn in_words(seconds: i32) -> String {
+    match seconds {
+        3600.. => format!("{:.1} hours", f64::from(seconds) / 3600.0),
+        _ => format!("{} minutes", seconds / 60),
+    }
 }

@@ -7,8 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
-    CreateUser, Explain, FindLicenseKey, RollKey, SetStatus, UpdateLicense, UpdatePlan,
-    UpdateProduct, UpdateUser,
+    CreateUser, Explain, FindLicenseKey, ReleaseSeat, RollKey, SetStatus, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -49,6 +49,9 @@ bodies! {
     }
     CreateLicense {
         "maxSeats": BY_UPDATE,
+        "seatIdleMinutes": BY_UPDATE,
+        "graceDays": BY_UPDATE,
+        "expiresFrom": "it is the plan's",
         "features": BY_UPDATE,
         "productId": "it is the plan's",
         "status": BY_STATUS,
@@ -85,6 +88,10 @@ bodies! {
         "licenseId": "it is in the address",
     }
     FindLicenseKey {}
+    ReleaseSeat {
+        "externalId": "give it as userId",
+        "productId": "the license is in the address",
+    }
     RollKey {
         "role": "the new key has that of the old one",
         "mode": "the new key has that of the old one",

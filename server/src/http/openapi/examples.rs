@@ -11,10 +11,10 @@ use common::{
     CurrentKey, Event, EventActor, EventData, EventSubject, EventType, Explain, ExplainedLicense,
     Explanation, ExternalId, Feature, Features, FindLicenseKey, HourStatistics, Key, License,
     LicenseAssignment, LicenseDetails, LicenseField, LicenseKey, LicenseWithSeats, Line, List,
-    Metadata, Mode, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Role, RollKey, Seats,
-    SetStatus, Statistics, Status, SubjectType, Success, Tenant, Timestamp, UpdateLicense,
-    UpdatePlan, UpdateProduct, UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate,
-    Validation, Verdict,
+    Metadata, Mode, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Release, ReleaseSeat,
+    Released, ReleasedSeat, Role, RollKey, Seats, SetStatus, Statistics, Status, SubjectType,
+    Success, Tenant, Terms, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage,
+    UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,7 +68,7 @@ impl<T: Example> Example for Paged<T> {
 
 impl Example for Validation {
     fn example() -> Self {
-        Self::valid(License::example(), Activation::example())
+        Self::valid(License::example(), Activation::example(), None)
     }
 
     fn shapes() -> Vec<(&'static str, Self)> {
@@ -99,6 +99,9 @@ examples! {
         max_seats: Some(parsed("5")),
         expires_in_days: Some(parsed("365")),
         features: Some(features()),
+        seat_idle_minutes: None,
+        grace_days: None,
+        expires_from: None,
     }
     UpdatePlan {
         name: None,
@@ -106,6 +109,9 @@ examples! {
         max_seats: Some(parsed("10")),
         expires_in_days: None,
         features: None,
+        seat_idle_minutes: None,
+        grace_days: None,
+        expires_from: None,
         clear: None,
     }
     CreateLicense {
@@ -122,6 +128,9 @@ examples! {
         name: None,
         metadata: None,
         merge_metadata: None,
+        seat_idle_minutes: None,
+        grace_days: None,
+        starts_with_days: None,
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
     SetStatus { status: Status::Suspended, }
@@ -148,10 +157,13 @@ examples! {
     CreateLicenseKey { key: None, max_uses: Some(parsed("1")), expires_at: None, allow_short: None, }
     FindLicenseKey { key: parsed(LICENSE_KEY), }
     Claim { user_id: ada(), key: parsed(LICENSE_KEY), product_id: None, }
+    Release { user_id: ada(), product_id: None, checked_at: Some(checked()), }
+    ReleaseSeat { user_id: ada(), }
 }
 
 // Answers.
 examples! {
+    Released { released: vec![ReleasedSeat { license_id: id("lic") }], }
     Product { id: id("prd"), name: studio(), description: None, created_at: created(), updated_at: created(), }
     Plan {
         id: id("pln"),
@@ -163,6 +175,9 @@ examples! {
         features: features(),
         created_at: created(),
         updated_at: created(),
+        seat_idle_minutes: None,
+        grace_days: Some(parsed("14")),
+        expires_from: None,
     }
     License {
         id: id("lic"),
@@ -176,7 +191,12 @@ examples! {
         updated_at: created(),
     }
     LicenseWithSeats {
-        details: LicenseDetails { license: License::example(), name: Some(acme()), metadata: None },
+        details: LicenseDetails {
+            license: License::example(),
+            name: Some(acme()),
+            metadata: None,
+            terms: Terms { grace_days: Some(parsed("14")), ..Terms::default() },
+        },
         seats: Seats { used: 1, allowed: Some(parsed("5")) },
     }
     Assignment {
@@ -279,6 +299,7 @@ examples! {
             product_name: studio(),
             plan_name: team(),
             assigned_at: created(),
+            terms: Terms::default(),
             seats_used: 1,
             activation: Some(Activation::example()),
             verdict: Open::Known(Verdict::Valid),
@@ -306,7 +327,7 @@ examples! {
             license_id: Some(id("lic")),
             ..RelatedRecords::default()
         },
-        data: EventData { object: object(&License::example()), previous: Some(object(&SetStatus::example())), },
+        data: EventData { object: object(&License::example()), previous: Some(object(&SetStatus::example())), reason: None, },
         request_id: Some(REQUEST_ID.to_owned()),
     }
 }

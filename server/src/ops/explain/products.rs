@@ -6,7 +6,7 @@ use common::{
 
 use super::namesakes::licensed_namesakes;
 use super::remedies::{add_remedies, deciding};
-use super::{LAST_REFUSALS, judge, show_checks};
+use super::{IdleHolders, LAST_REFUSALS, find_idle, judge, show_checks};
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::outcomes::RefusalFilter;
@@ -70,6 +70,7 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
+    let idle = find_idle(&mut tx, scope, &mut found, now).await?;
     let of_user =
         RefusalFilter { user: Some(user.external_id.to_string()), ..RefusalFilter::default() };
     let newest = Page::newest_first(None, LAST_REFUSALS);
@@ -80,13 +81,13 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
         if products.iter().any(|answer| answer.product_id == id) {
             continue;
         }
-        let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
+        let mut answer = answer((&found, &idle), id, license.product_name.clone(), &refusals, now);
         let ProductAnswer { reason, licenses, .. } = &mut answer;
         add_remedies(&mut tx, scope, *reason, licenses, &view.last_checks, now).await?;
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {
-        let (reason, mut licenses) = judge(&found, None, now);
+        let (reason, mut licenses) = judge(&found, &idle, None, now);
         match (reason, deciding(reason, &mut licenses)) {
             (None, Some(license)) => Ok(license.license.id),
             (reason, _) => Err(reason.unwrap_or(Reason::NoLicense)),
@@ -114,13 +115,13 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
 }
 
 fn answer(
-    found: &[NamedLicense],
+    (found, idle): (&[NamedLicense], &IdleHolders),
     product_id: ProductId,
     product_name: Name,
     refusals: &[UserRefusal],
     now: Timestamp,
 ) -> ProductAnswer {
-    let (reason, mut licenses) = judge(found, Some(product_id), now);
+    let (reason, mut licenses) = judge(found, idle, Some(product_id), now);
     licenses.retain(|license| license.license.product_id == product_id);
     let deciding = deciding(reason, &mut licenses).map(|license| license.license.id);
     let is_of = |refusal: &&UserRefusal| {

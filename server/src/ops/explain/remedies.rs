@@ -84,7 +84,9 @@ async fn find_remedies(
             // It may have such a status, an end in the past, or both.
             let activate =
                 (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
-            let term = days.and_then(|days| term(days, now));
+            let in_grace = license.is_in_grace(&decides.terms, now);
+            let start = license.expires_at.filter(|_| in_grace).unwrap_or(now);
+            let term = days.and_then(|days| term(days, start));
             let renew =
                 license.has_ended(now).then(|| Remedy { term, ..Remedy::new(RemedyType::Renew) });
             activate.into_iter().chain(renew).collect()
@@ -93,7 +95,7 @@ async fn find_remedies(
     })
 }
 
-fn term(days: ExpiresInDays, now: Timestamp) -> Option<Term> {
-    let expires_at = now.plus(TimeDelta::days(days.get().into()));
+fn term(days: ExpiresInDays, start: Timestamp) -> Option<Term> {
+    let expires_at = start.plus(TimeDelta::days(days.get().into()));
     expires_at.is_valid().then_some(Term { days, expires_at })
 }

@@ -1,8 +1,8 @@
 //! Assigning licenses to users, and taking them away.
 
 use common::{
-    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, LicenseKeyId, Metadata,
-    Timestamp, UserId, advance_ids_past,
+    AssignLicense, Assignment, AssignmentId, ExternalId, FreedFor, LicenseId, LicenseKeyId,
+    Metadata, Timestamp, UserId, advance_ids_past,
 };
 
 use super::NOT_FOUND;
@@ -14,7 +14,7 @@ use crate::ops::outcome::{Outcome, Upserted};
 use crate::ops::users;
 use crate::store::{assignments, licenses, seats, users as stored_users};
 
-const NOT_ASSIGNED: Error = Error::NotFound("assignment");
+pub const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 
 /// The most licenses that a user may have, since a validation reads all of them.
 const MAX_LICENSES: i64 = 100;
@@ -125,7 +125,7 @@ pub async fn unassign(
     if let Some(seat) = &mut held.seat {
         change.last_checks.show(seat);
         seats::free(&mut change, scope, user, id).await?;
-        events.push(NewEvent::seat_freed(&license, &external_id, seat));
+        events.push(NewEvent::seat_freed(&license, &external_id, seat, FreedFor::Unassigned));
     }
     assignments::delete(&mut change, scope, user, id).await?;
     events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));

@@ -17,12 +17,12 @@ use crate::http::extract::{Form, Id, path_param};
 use crate::ops::change::Change;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
-use crate::ops::typed_users;
+use crate::ops::{release, typed_users};
 use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::{
-    Done, Editor, FormState, Notice, Stop, Visitor, counted, end_of_day, meanwhile, optional,
-    required,
+    Done, Editor, FormState, Notice, Stop, Visitor, all, cleared, counted, end_of_day, meanwhile,
+    optional, required,
 };
 
 /// What a form does, as the last part of its address says.
@@ -32,9 +32,11 @@ pub enum Action {
     Status,
     Limit,
     Expiry,
+    Terms,
     Features,
     Assign,
     Unassign,
+    Release,
 }
 
 impl FromRequestParts<App> for Action {
@@ -46,6 +48,8 @@ impl FromRequestParts<App> for Action {
             Some("status") => Self::Status,
             Some("limit") => Self::Limit,
             Some("expiry") => Self::Expiry,
+            Some("terms") => Self::Terms,
+            Some("release") => Self::Release,
             Some("features") => Self::Features,
             Some("assign") => Self::Assign,
             Some("unassign") => Self::Unassign,
@@ -70,9 +74,11 @@ pub async fn change(
             Action::Status => form.set_status().await?,
             Action::Limit => form.set_limit().await?,
             Action::Expiry => form.set_expiry().await?,
+            Action::Terms => form.set_terms().await?,
             Action::Features => form.set_features().await?,
             Action::Assign => form.assign().await?,
             Action::Unassign => form.unassign().await?.into(),
+            Action::Release => form.release().await?.into(),
         };
         Ok(visitor.redirect(&back, done))
     });
@@ -90,9 +96,11 @@ pub async fn change(
         Action::Status => "The status was not changed",
         Action::Limit => "The limit was not changed",
         Action::Expiry => "The expiry was not changed",
+        Action::Terms => "Floating and grace were not changed",
         Action::Features => "The features were not changed",
         Action::Assign => "The license was not assigned",
         Action::Unassign => "The license was not unassigned",
+        Action::Release => "The seat was not freed",
     };
     let again = |visitor, error| {
         show(&app, visitor, id, ShowQuery::default(), title, FormState { fields, error })
@@ -179,6 +187,26 @@ impl SentForm<'_> {
         Ok(notice.with(shown(&before), shown(&after)))
     }
 
+    async fn set_terms(&self) -> Result<Done, Stop> {
+        let idle = given("seatIdleMinutes", &self.fields.seat_idle_minutes)?;
+        let grace = given("graceDays", &self.fields.grace_days)?;
+        all! {
+            seat_idle_minutes = optional("seatIdleMinutes", "The number of minutes", idle),
+            grace_days = optional("graceDays", "The number of days", grace),
+        }
+        let before = self.stored().await?;
+        let clear = cleared([
+            (LicenseField::SeatIdleMinutes, seat_idle_minutes.is_none()),
+            (LicenseField::GraceDays, grace_days.is_none()),
+        ]);
+        let terms = (seat_idle_minutes, grace_days);
+        let update =
+            UpdateLicense { seat_idle_minutes, grace_days, clear, ..UpdateLicense::default() };
+        self.update(update).await?;
+        let is_same = terms == (before.terms.seat_idle_minutes, before.terms.grace_days);
+        Ok(Notice::TermsChanged.unless(is_same).into())
+    }
+
     async fn set_features(&self) -> Result<Done, Stop> {
         let text = given("features", &self.fields.features)?;
         let before = self.stored().await?;
@@ -210,11 +238,23 @@ impl SentForm<'_> {
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?))
     }
 
-    async fn unassign(&self) -> Result<Notice, Stop> {
-        // A hidden field, taken exactly as it is: two ids that differ in a space are two users.
+    /// A hidden field, taken exactly as it is: two ids that differ in a space are two users.
+    fn user(&self) -> Result<ExternalId, Error> {
         let user = given("userId", &self.fields.user_id)?.parse::<ExternalId>();
-        let user =
-            user.map_err(|rule| Error::invalid("userId", format!("The external ID {rule}.")))?;
+        user.map_err(|rule| Error::invalid("userId", format!("The external ID {rule}.")))
+    }
+
+    async fn release(&self) -> Result<Notice, Stop> {
+        match release::release_one(self.begin().await?, self.id, self.user()?).await {
+            Ok(Changed(done)) if done.released.is_empty() => Ok(Notice::SeatFreedBefore),
+            Ok(_) => Ok(Notice::SeatReleased),
+            Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn unassign(&self) -> Result<Notice, Stop> {
+        let user = self.user()?;
         Ok(match licenses::unassign(self.begin().await?, self.id, Some(user)).await {
             Ok(unassigned) if unassigned.freed_seat => Notice::SeatFreed,
             Ok(_) => Notice::Unassigned,

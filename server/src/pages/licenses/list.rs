@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::Duration;
-use common::{LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
+use common::{LicenseId, LicenseState, LicenseWithSeats, PlanId, ProductId, Timestamp};
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -71,10 +71,10 @@ impl ListQuery {
         // No license belongs to a malformed id.
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
-        let status: Option<Status> = optional("status", "The status", &self.status)?;
+        let state: Option<LicenseState> = optional("status", "The status", &self.status)?;
         let search = given(self.end.trim().trim_start_matches('…'));
         if self.seats == FULL {
-            if status.is_some() || search.is_some() || !self.expiry.is_empty() {
+            if state.is_some() || search.is_some() || !self.expiry.is_empty() {
                 let rule = "Full licenses can be filtered by product and plan only.";
                 return Err(Error::invalid("seats", rule));
             }
@@ -97,7 +97,15 @@ impl ListQuery {
             }
         };
         // Until a license ends, its status is the stored one.
-        let is_wide = status.is_none() && plan.is_none() && search.is_none();
+        let status = match state {
+            Some(LicenseState::Grace) if from == now => {
+                let rule = "A license in grace has ended already.";
+                return Err(Error::invalid("status", rule));
+            }
+            // The words are the same.
+            state => state.and_then(|state| state.as_str().parse().ok()),
+        };
+        let is_wide = state.is_none() && plan.is_none() && search.is_none();
         Ok(match to {
             Some(to) if from == now || is_wide => {
                 LicenseSearch::Ending(ExpiryFilter { product, plan, status, from, to })
@@ -105,7 +113,7 @@ impl ListQuery {
             expiring_before => LicenseSearch::Matching(LicenseQuery {
                 plan,
                 product,
-                state: status.map(|status| (status, now)),
+                state: state.map(|state| (state, now)),
                 expiring_before,
                 search,
                 ..LicenseQuery::default()

@@ -3,7 +3,9 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{Event, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Timestamp};
+use common::{
+    Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::affected::refused_users;
@@ -53,6 +55,12 @@ impl LicensePage {
     fn path(&self) -> String {
         format!("{}/licenses/{}", self.layout.base(), self.license.id)
     }
+
+    fn in_grace_until(&self) -> Option<Timestamp> {
+        let LicenseDetails { license, terms, .. } = &self.license.details;
+        let is_in_grace = license.is_in_grace(terms, Timestamp::now());
+        terms.grace_ends_at(license.expires_at).filter(|_| is_in_grace)
+    }
 }
 
 /// The query of the page.
@@ -75,6 +83,8 @@ pub struct Fields {
     pub max_seats: Option<String>,
     /// The last valid day.
     pub expires_at: Option<String>,
+    pub seat_idle_minutes: Option<String>,
+    pub grace_days: Option<String>,
     /// One per line.
     pub features: Option<String>,
     /// The external id of a user.
@@ -182,6 +192,10 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     fields.name.get_or_insert_with(text(license.name.as_ref().map(Name::to_string)));
     fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));
     fields.expires_at.get_or_insert_with(text(license.expires_at.map(last_day)));
+    let idle = license.terms.seat_idle_minutes.map(|minutes| minutes.to_string());
+    fields.seat_idle_minutes.get_or_insert_with(text(idle));
+    let grace = license.terms.grace_days.map(|days| days.to_string());
+    fields.grace_days.get_or_insert_with(text(grace));
     let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();
     fields.features.get_or_insert_with(|| features.join("\n"));
 }

@@ -1,6 +1,6 @@
 //! The filter of a list of licenses, and how the licenses that match it are found.
 
-use common::{ExternalId, LicenseId, PlanId, ProductId, Status, Timestamp};
+use common::{ExternalId, LicenseId, LicenseState, PlanId, ProductId, Status, Timestamp};
 
 use super::columns_with_seats;
 use crate::db::{Conn, Query, Result};
@@ -13,8 +13,8 @@ pub struct LicenseFilter {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// The status at this time: an active license that has ended counts as expired.
-    pub state: Option<(Status, Timestamp)>,
+    /// The state at this time: an active license that has ended counts as expired, or in grace.
+    pub state: Option<(LicenseState, Timestamp)>,
     /// Assigned to this user.
     pub user: Option<ExternalId>,
     /// With an expiry before this.
@@ -67,6 +67,7 @@ macro_rules! conditions {
          and (cast($9 as timestamptz) is null or expires_at < $9)
          and (cast($10 as integer) is null or suffix between $10 and $11)
          and (cast($12 as text) is null or $12 = case
+             when status = 'active' and grace_ends_at > $13 and expires_at <= $13 then 'grace'
              when status = 'active' and expires_at <= $13 then 'expired'
              else status end)
          and (cast($14 as text) is null or exists (
@@ -131,17 +132,23 @@ impl<'a> Source<'a> {
             LicenseFilter { status: Some(status), .. } if *status != Status::Active => {
                 Self::Status(*status)
             }
-            LicenseFilter {
-                state: Some((state @ (Status::Suspended | Status::Revoked), _)),
-                ..
-            } => Self::Status(*state),
-            LicenseFilter { state: Some((Status::Expired, now)), .. } if is_few => {
+            LicenseFilter { state: Some((LicenseState::Suspended, _)), .. } => {
+                Self::Status(Status::Suspended)
+            }
+            LicenseFilter { state: Some((LicenseState::Revoked, _)), .. } => {
+                Self::Status(Status::Revoked)
+            }
+            LicenseFilter { state: Some((state, now)), .. }
+                if is_few && *state != LicenseState::Active =>
+            {
                 Self::Expired(*now)
             }
             LicenseFilter { expiring_before: Some(end), .. } if is_few => Self::Ending(*end),
             LicenseFilter { product: Some(product), .. } => Self::Product(*product),
             LicenseFilter { status: Some(status), .. } => Self::Status(*status),
-            LicenseFilter { state: Some((Status::Active, _)), .. } => Self::Status(Status::Active),
+            LicenseFilter {
+                state: Some((LicenseState::Active | LicenseState::Grace, _)), ..
+            } => Self::Status(Status::Active),
             _ => Self::World,
         }
     }
@@ -253,7 +260,9 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Re
             .bind_range(phrases),
         // The index of the plan is used, however many licenses expire.
         LicenseFilter { plan: Some(_), .. } => return Ok(false),
-        LicenseFilter { state: Some((Status::Expired, now)), .. } => conn
+        LicenseFilter {
+            state: Some((LicenseState::Expired | LicenseState::Grace, now)), ..
+        } => conn
             .query(
                 "select count(*) from (
                      select 1 from licenses

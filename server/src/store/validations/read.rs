@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use common::{
-    Activation, ActivationId, ExternalId, Features, License, LicenseId, MaxSeats, Mode, Name, Role,
-    Status, Timestamp, UserId,
+    Activation, ActivationId, ExpiresInDays, ExternalId, Features, GraceDays, License, LicenseId,
+    MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms, Timestamp, UserId,
 };
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -52,11 +52,26 @@ impl<'a> BatchQuery<'a> {
 pub struct AssignedLicense {
     pub user_id: UserId,
     pub license: License,
+    pub terms: Terms,
+    /// No seat becomes idle before; none if that is not known.
+    pub seats_idle_at: Option<Timestamp>,
     pub seats_used: i32,
     /// The seat that the user holds.
     pub seat: Option<Activation>,
     /// The list of features is long and was not read; `find_features` reads it.
     pub features_omitted: bool,
+}
+
+impl AssignedLicense {
+    /// The idle time, if its seats are floating.
+    pub fn idle_time(&self) -> Option<SeatIdleMinutes> {
+        self.terms.floating(self.license.max_seats)
+    }
+
+    /// Whether its end has passed, but not its grace.
+    pub fn is_in_grace(&self, now: Timestamp) -> bool {
+        self.license.is_in_grace(&self.terms, now)
+    }
 }
 
 /// A user with the licenses that are assigned.
@@ -87,12 +102,14 @@ struct Row {
 impl<'r, R: sqlx::Row> FromRow<'r, R> for AssignedLicense
 where
     License: FromRow<'r, R>,
+    Terms: FromRow<'r, R>,
     &'static str: ColumnIndex<R>,
     bool: Decode<'r, R::Database> + Type<R::Database>,
     i32: Decode<'r, R::Database> + Type<R::Database>,
     UserId: Decode<'r, R::Database> + Type<R::Database>,
     Option<ActivationId>: Decode<'r, R::Database> + Type<R::Database>,
     Timestamp: Decode<'r, R::Database> + Type<R::Database>,
+    Option<Timestamp>: Decode<'r, R::Database> + Type<R::Database>,
 {
     fn from_row(row: &'r R) -> Result<Self> {
         let license = License::from_row(row)?;
@@ -109,7 +126,8 @@ where
         };
         let seats_used = row.try_get("seats_used")?;
         let features_omitted = row.try_get("features_omitted")?;
-        Ok(Self { user_id, license, seats_used, seat, features_omitted })
+        let (terms, seats_idle_at) = (Terms::from_row(row)?, row.try_get("seats_idle_at")?);
+        Ok(Self { user_id, license, terms, seats_idle_at, seats_used, seat, features_omitted })
     }
 }
 
@@ -146,8 +164,13 @@ struct Packed(
     Option<PackedSeat>,
 );
 type PackedKey = (Uuid, i32, Uuid, Mode, Role, Option<i64>, Option<i64>);
-type PackedLicense =
-    ((Uuid, Uuid, Uuid, Status, Option<MaxSeats>, Option<i64>, Option<Features>, i64, i64), i32);
+type PackedLicense = (
+    (Uuid, Uuid, Uuid, Status, Option<MaxSeats>, Option<i64>, Option<Features>, i64, i64),
+    i32,
+    Option<PackedTerms>,
+);
+/// With when the next seat can become idle.
+type PackedTerms = (Option<SeatIdleMinutes>, Option<GraceDays>, Option<ExpiresInDays>, Option<i64>);
 type PackedSeat = (Uuid, i64, i64);
 
 impl TryFrom<Packed> for Row {
@@ -187,7 +210,7 @@ fn unpack_key(key: PackedKey) -> Result<KeyAuth, OutOfRange> {
 }
 
 fn unpack_license(
-    (license, seats_used): PackedLicense,
+    (license, seats_used, terms): PackedLicense,
     user_id: UserId,
     seat: Option<PackedSeat>,
 ) -> Result<AssignedLicense, OutOfRange> {
@@ -202,8 +225,11 @@ fn unpack_license(
             last_checked_at: time(last_checked_at)?,
         })
     };
+    let (seat_idle_minutes, grace_days, starts_with_days, idle_at) = terms.unwrap_or_default();
     Ok(AssignedLicense {
         user_id,
+        terms: Terms { seat_idle_minutes, grace_days, starts_with_days },
+        seats_idle_at: idle_at.map(time).transpose()?,
         seats_used,
         features_omitted: features.is_none(),
         seat: seat.map(unpack_seat).transpose()?,
@@ -250,7 +276,10 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                      iif(l.id is null, null, json_array(json_array(hex(l.id), hex(l.product_id),
                          hex(l.plan_id), l.status, l.max_seats, l.expires_at,
                          iif(octet_length(l.features) <= 256, json(l.features), null),
-                         l.created_at, l.updated_at), l.seats_used)),
+                         l.created_at, l.updated_at), l.seats_used,
+                         iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days) is null,
+                             null, json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
+                                 l.seats_idle_at)))),
                      iif(s.activation_id is null, null, json_array(hex(s.activation_id),
                          s.activated_at, s.last_checked_at))
                  ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
@@ -264,7 +293,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                  k.id as key_id, k.world, w.tenant_id, w.mode, k.role,
                  k.expires_at as key_expires_at, k.revoked_at, u.id as user_id, l.id, l.product_id,
                  l.plan_id, l.status, l.max_seats, l.seats_used, l.expires_at, l.created_at,
-                 l.updated_at,
+                 l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days, l.seats_idle_at,
                  case when pg_column_size(l.features) <= 256 then l.features else '[]' end
                      as features,
                  pg_column_size(l.features) > 256 as features_omitted,
@@ -309,7 +338,8 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
-             l.updated_at, s.activation_id, s.activated_at, s.last_checked_at
+             l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days, l.seats_idle_at,
+             s.activation_id, s.activated_at, s.last_checked_at
          from assignments s
          join licenses l on l.id = s.license_id and l.world = s.world
          join products p on p.id = l.product_id and p.world = l.world

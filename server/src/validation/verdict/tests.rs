@@ -2,12 +2,12 @@
 
 use Status::{Active, Expired, Revoked, Suspended};
 use common::{
-    Activation, ActivationId, Features, License, LicenseId, MaxSeats, PlanId, ProductId, Reason,
-    Status, Timestamp, UserId, Verdict,
+    Activation, ActivationId, Features, GraceDays, License, LicenseId, MaxSeats, PlanId, ProductId,
+    Reason, Status, Terms, Timestamp, UserId, Verdict,
 };
 use proptest::prelude::*;
 
-use super::{Decision, decide, verdicts};
+use super::{Decision, decide, selected, verdicts};
 use crate::store::validations::AssignedLicense;
 
 /// The time of the decisions in the tables. Days are relative to it.
@@ -38,6 +38,8 @@ fn license(status: Status, expires_at: Option<Timestamp>) -> AssignedLicense {
     AssignedLicense {
         user_id: UserId::default(),
         license,
+        terms: Terms::default(),
+        seats_idle_at: None,
         seats_used: 0,
         seat: None,
         features_omitted: false,
@@ -62,6 +64,18 @@ impl AssignedLicense {
         self
     }
 
+    /// Floating, with no idle seat before this day.
+    fn floating(mut self, idle_at: Option<Timestamp>) -> Self {
+        self.terms.seat_idle_minutes = Some("60".parse().unwrap());
+        self.seats_idle_at = idle_at;
+        self
+    }
+
+    fn grace(mut self, days: i64) -> Self {
+        self.terms.grace_days = Some(GraceDays::new(days).unwrap());
+        self
+    }
+
     fn of(mut self, number: u128) -> Self {
         self.license.product_id = product(number);
         self
@@ -73,6 +87,7 @@ impl AssignedLicense {
 enum Outcome {
     Keep(usize),
     Take(usize),
+    TakeOver(usize),
     Refuse(Reason),
 }
 
@@ -84,6 +99,7 @@ fn outcome(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timest
     match decide(licenses, product, now) {
         Decision::Keep(assigned, _) => Outcome::Keep(place(&assigned.license, licenses)),
         Decision::Take(assigned) => Outcome::Take(place(&assigned.license, licenses)),
+        Decision::TakeOver(assigned) => Outcome::TakeOver(place(&assigned.license, licenses)),
         Decision::Refuse(reason, _) => Outcome::Refuse(reason),
     }
 }
@@ -121,6 +137,53 @@ fn each_condition_has_its_outcome() {
     ] {
         assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
+}
+
+/// A full floating license may have an idle seat, unless it is known that it has none.
+#[test]
+fn only_a_full_floating_license_has_its_seats_taken_over() {
+    let full = || license(Active, None).seats(5, 5);
+    for (condition, licenses, wanted) in [
+        ("not known", vec![full().floating(None)], Outcome::TakeOver(0)),
+        ("due", vec![full().floating(days(0))], Outcome::TakeOver(0)),
+        ("not due", vec![full().floating(days(1))], EXCEEDED_SEATS),
+        ("with room", vec![license(Active, None).seats(4, 5).floating(None)], Outcome::Take(0)),
+        ("without a limit", vec![license(Active, None).floating(None)], Outcome::Take(0)),
+        ("held", vec![full().floating(None).held()], Outcome::Keep(0)),
+        ("ended", vec![license(Active, days(-1)).seats(5, 5).floating(None)], EXPIRED),
+        (
+            "not due, and a free one",
+            vec![full().floating(days(1)), license(Active, None)],
+            EXCEEDED_SEATS,
+        ),
+    ] {
+        assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
+    }
+}
+
+/// A license in grace counts where none in force gives a seat.
+#[test]
+fn a_license_in_grace_comes_after_those_in_force() {
+    let graced = || license(Active, days(-1)).grace(2);
+    let full = || license(Active, None).seats(1, 1);
+    for (condition, licenses, wanted) in [
+        ("alone", vec![graced()], Outcome::Take(0)),
+        ("held", vec![graced().held()], Outcome::Keep(0)),
+        ("not ended", vec![license(Active, days(1)).grace(2)], Outcome::Take(0)),
+        ("over", vec![license(Active, days(-2)).grace(2)], EXPIRED),
+        ("full", vec![graced().seats(1, 1)], EXPIRED),
+        ("full and floating", vec![graced().seats(1, 1).floating(None)], Outcome::TakeOver(0)),
+        ("of a set status", vec![license(Expired, days(-1)).grace(2)], EXPIRED),
+        ("suspended", vec![license(Suspended, days(-1)).grace(2)], SUSPENDED),
+        ("before one in force", vec![graced().held(), license(Active, None)], Outcome::Take(1)),
+        ("after a full one", vec![full(), graced()], Outcome::Take(1)),
+        ("full, after a full one", vec![full(), graced().seats(1, 1)], EXCEEDED_SEATS),
+        ("the first with a seat", vec![graced().seats(1, 1), graced()], Outcome::Take(1)),
+        ("of another product", vec![graced().of(2)], Outcome::Take(0)),
+    ] {
+        assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
+    }
+    assert_eq!(outcome(&[graced().of(2)], Some(product(1)), now()), NO_LICENSE);
 }
 
 /// Section 4 of the specification, processing rule 3: the first license that is active and not
@@ -187,11 +250,14 @@ fn any_link() -> impl Strategy<Value = AssignedLicense> {
     let status = prop::sample::select(Status::ALL);
     let end = prop::option::of(-2i64..3);
     let max = prop::option::of(1i64..4);
-    (status, end, max, 0..4i32, any::<bool>(), 1..3u128).prop_map(
-        |(status, end, max, used, held, of)| {
+    let terms = (any::<bool>(), prop::option::of(1i64..3));
+    (status, end, max, 0..4i32, any::<bool>(), 1..3u128, terms).prop_map(
+        |(status, end, max, used, held, of, (is_floating, grace))| {
             let mut assigned = license(status, end.and_then(days)).of(of);
             assigned.seats_used = used;
             assigned.license.max_seats = max.map(|max| MaxSeats::new(max).unwrap());
+            let assigned = if is_floating { assigned.floating(None) } else { assigned };
+            let assigned = grace.map_or(assigned.clone(), |days| assigned.grace(days));
             if held { assigned.held() } else { assigned }
         },
     )
@@ -206,10 +272,13 @@ proptest! {
     fn only_a_license_in_force_of_the_right_product_is_granted(
         (licenses, wanted) in any_question(),
     ) {
-        if let Outcome::Keep(at) | Outcome::Take(at) = outcome(&licenses, wanted, now()) {
-            let license = &licenses[at].license;
+        if let Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) =
+            outcome(&licenses, wanted, now())
+        {
+            let AssignedLicense { license, terms, .. } = &licenses[at];
             prop_assert_eq!(license.status, Active);
-            prop_assert!(license.expires_at.is_none_or(|end| now() < end));
+            let end = terms.grace_ends_at(license.expires_at).or(license.expires_at);
+            prop_assert!(end.is_none_or(|end| now() < end));
             prop_assert!(wanted.is_none_or(|wanted| license.product_id == wanted));
         }
     }
@@ -223,6 +292,11 @@ proptest! {
                 let max = licenses[at].license.max_seats;
                 prop_assert!(max.is_none_or(|max| licenses[at].seats_used < max.get()));
             }
+            Outcome::TakeOver(at) => {
+                prop_assert!(licenses[at].seat.is_none() && licenses[at].idle_time().is_some());
+                let max = licenses[at].license.max_seats;
+                prop_assert!(max.is_some_and(|max| licenses[at].seats_used >= max.get()));
+            }
             Outcome::Refuse(_) => {}
         }
     }
@@ -233,7 +307,9 @@ proptest! {
         let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
         let full = verdicts.contains(&Verdict::ExceededSeats);
         match outcome(&licenses, wanted, now()) {
-            Outcome::Keep(at) | Outcome::Take(at) => prop_assert_eq!(granted, Some(at)),
+            Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) => {
+                prop_assert_eq!(granted, Some(at));
+            }
             Outcome::Refuse(reason) => {
                 prop_assert_eq!(granted, None);
                 prop_assert_eq!(full, reason == Reason::ExceededSeats);
@@ -257,10 +333,14 @@ proptest! {
         (licenses, wanted) in any_question(),
         later in any_link(),
     ) {
+        // What is in grace comes after those in force, wherever it stands.
+        let later = AssignedLicense { terms: Terms::default(), ..later };
         let before = outcome(&licenses, wanted, now());
+        let count = licenses.len();
         let more: Vec<AssignedLicense> = licenses.into_iter().chain([later]).collect();
         match before {
             Outcome::Refuse(reason) if reason != Reason::ExceededSeats => {}
+            _ if selected(&more[..count], wanted, now()).is_none() => {}
             selected => prop_assert_eq!(outcome(&more, wanted, now()), selected),
         }
     }

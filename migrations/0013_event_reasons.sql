@@ -1,0 +1,2 @@
+-- Why a seat was freed.
+alter table events add column reason text;

@@ -1,0 +1,95 @@
+//! Seats that are given back: by the application when it ends, or by an administrator. The
+//! assignments stay.
+
+use common::{
+    ExternalId, FreedFor, License, LicenseId, Release, Released, ReleasedSeat, Timestamp, UserId,
+};
+
+use super::change::Change;
+use super::licenses::{NOT_ASSIGNED, NOT_FOUND};
+use super::outcome::Changed;
+use super::view::View;
+use crate::error::Error;
+use crate::events::NewEvent;
+use crate::store::{assignments, licenses, seats, users, validations};
+
+/// The seats that a user could give back.
+pub struct Releasable {
+    user: UserId,
+    /// In the order of their ids.
+    licenses: Vec<LicenseId>,
+}
+
+/// The floating seats that the user holds, of the product if the request names one. None if there
+/// are none: nothing is to be written then.
+pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, Error> {
+    let mut conn = view.read().await?;
+    let Some(user) = users::find_external(&mut conn, view.scope, &request.user_id).await? else {
+        return Ok(None);
+    };
+    let found = validations::explain(&mut conn, view.scope, user.id).await?;
+    let found = found.into_iter().map(|it| it.assigned);
+    let floating = found.filter(|it| it.idle_time().is_some() && it.seat.is_some());
+    let product = request.product_id;
+    let of_product = floating.filter(|it| product.is_none_or(|id| it.license.product_id == id));
+    let mut licenses: Vec<_> = of_product.map(|it| it.license.id).collect();
+    licenses.sort();
+    Ok((!licenses.is_empty()).then_some(Releasable { user: user.id, licenses }))
+}
+
+/// Frees those of the seats that were not checked since the application's last answer.
+pub async fn release(
+    mut change: Change,
+    request: &Release,
+    Releasable { user, licenses: ids }: Releasable,
+) -> Result<Changed<Released>, Error> {
+    let (mut locked, scope) = (Vec::with_capacity(ids.len()), change.scope());
+    for id in ids {
+        locked.extend(licenses::lock(&mut change, scope, id).await?);
+    }
+    let (mut released, mut events) = (Released::default(), Vec::new());
+    for license in &locked {
+        let of = (user, &request.user_id);
+        if let Some(Some(event)) = free(&mut change, license, of, request.checked_at).await? {
+            events.push(event);
+            released.released.push(ReleasedSeat { license_id: license.id });
+        }
+    }
+    Ok(change.commit(Changed(released), events).await?)
+}
+
+/// Frees the seat of the user on the license, whatever kind it is, and keeps the assignment.
+pub async fn release_one(
+    mut change: Change,
+    id: LicenseId,
+    user: ExternalId,
+) -> Result<Changed<Released>, Error> {
+    let scope = change.scope();
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let known = users::find_external(&mut change, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
+    let freed = free(&mut change, &license, (known.id, &user), None).await?.ok_or(NOT_ASSIGNED)?;
+    let released = freed.iter().map(|_| ReleasedSeat { license_id: id }).collect();
+    let events: Vec<NewEvent> = freed.into_iter().collect();
+    Ok(change.commit(Changed(Released { released }), events).await?)
+}
+
+/// Frees a seat on a locked license unless it was checked later, and returns the event if it did.
+/// None if the user is not assigned.
+async fn free(
+    change: &mut Change,
+    license: &License,
+    (user, external_id): (UserId, &ExternalId),
+    checked_at: Option<Timestamp>,
+) -> Result<Option<Option<NewEvent>>, Error> {
+    let scope = change.scope();
+    let Some(held) = assignments::lock(change, scope, user, license.id).await? else {
+        return Ok(None);
+    };
+    let Some(mut seat) = held.seat else { return Ok(Some(None)) };
+    change.last_checks.show(&mut seat);
+    if checked_at.is_some_and(|checked_at| seat.last_checked_at > checked_at) {
+        return Ok(Some(None));
+    }
+    seats::free(change, scope, user, license.id).await?;
+    Ok(Some(Some(NewEvent::seat_freed(license, external_id, &seat, FreedFor::Released))))
+}

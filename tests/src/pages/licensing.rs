@@ -1,0 +1,86 @@
+//! The forms that give licenses and seats, and set their terms.
+
+use serde_json::json;
+
+use super::acts::{license_page, send, stored, user_page};
+use super::admin;
+use crate::harness::App;
+
+/// What was bought is to decide, and not the trial that the user has.
+#[tokio::test]
+async fn a_license_is_put_before_the_others_of_a_user() {
+    let app = App::start().await;
+    let trial = app.license(json!({})).await;
+    app.assign(&trial, "ada").await.data();
+    let found = app.license(json!({})).await;
+    let plan = stored(&app, &trial).await["planId"].as_str().unwrap().to_owned();
+    let visitor = admin(&app).await;
+    let page = user_page(&app, "ada").await;
+    assert_eq!(app.validate("ada").await["license"]["id"], *trial);
+    let fields = [("licenseId", &*found), ("first", "true")];
+    send(&visitor, &format!("{page}/assign"), &fields).await;
+    assert_eq!(app.validate("ada").await["license"]["id"], *found);
+    let form = format!("{page}/licenses");
+    send(&visitor, &form, &[("once", "1"), ("planId", &plan), ("first", "true")]).await;
+    let decides = app.validate("ada").await["license"]["id"].clone();
+    assert!(decides != *trial && decides != *found, "{decides}");
+}
+
+/// The terms of a license and the seat of a holder, from the forms of its page.
+#[tokio::test]
+async fn terms_are_set_and_a_seat_is_freed_on_the_page_of_a_license() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "bob"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("ada").await.data();
+    let visitor = admin(&app).await;
+    let path = license_page(&license);
+    let terms = [("seatIdleMinutes", "60"), ("graceDays", "14")];
+    let page = send(&visitor, &format!("{path}/terms"), &terms).await;
+    assert!(page.contains("Floating and grace saved."), "{page}");
+    let stored = app.get_license(&license).await["terms"].clone();
+    assert_eq!((&stored["seatIdleMinutes"], &stored["graceDays"]), (&json!(60), &json!(14)));
+    let wrong = [("seatIdleMinutes", "4"), ("graceDays", "x")];
+    let page = send(&visitor, &format!("{path}/terms"), &wrong).await;
+    assert!(page.contains("The number of minutes must be a whole number from 5"), "{page}");
+    assert!(page.contains("The number of days must be a whole number from 1"), "{page}");
+    let page = send(&visitor, &format!("{path}/release"), &[("userId", "ada")]).await;
+    assert!(page.contains("Seat freed. The user stays assigned."), "{page}");
+    assert_eq!(app.validate("bob").await.verdict(), "valid");
+    let page = send(&visitor, &format!("{path}/release"), &[("userId", "ada")]).await;
+    assert!(page.contains("Nothing to free"), "{page}");
+    app.update(&license, json!({ "expiresAt": "2026-01-01T00:00:00Z", "graceDays": 365 }))
+        .await
+        .data();
+    let page = visitor.get(&path).await.text().await.unwrap();
+    assert!(page.contains("in grace") && page.contains("through its days of grace"), "{page}");
+    send(&visitor, &format!("{path}/terms"), &[("seatIdleMinutes", ""), ("graceDays", "")]).await;
+    assert!(app.get_license(&license).await["terms"].is_null());
+}
+
+#[tokio::test]
+async fn the_terms_of_a_plan_are_saved() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 5, "expiresInDays": 30 })).await;
+    let visitor = admin(&app).await;
+    let path = format!("/dashboard/live/plans/{plan}");
+    let fields = [
+        ("name", "Pool"),
+        ("maxSeats", "5"),
+        ("expiresInDays", "30"),
+        ("seatIdleMinutes", "60"),
+        ("graceDays", "14"),
+        ("startsLater", "true"),
+    ];
+    let page = send(&visitor, &path, &fields).await;
+    assert!(page.contains("30 days from the first validation"), "{page}");
+    assert!(page.contains("free after 60 minutes"), "{page}");
+    let stored = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
+    let terms = ["seatIdleMinutes", "graceDays", "expiresFrom"].map(|term| stored[term].clone());
+    assert_eq!(terms, [json!(60), json!(14), json!("firstValidation")]);
+    send(&visitor, &path, &fields[..3]).await;
+    let stored = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
+    assert!(stored["seatIdleMinutes"].is_null() && stored["expiresFrom"].is_null(), "{stored}");
+}

@@ -1,0 +1,101 @@
+//! Many users on few floating seats, at two nodes: seats are exact, and no live user loses one.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::{join, join_all};
+use serde_json::json;
+
+use super::{ago, away};
+use crate::harness::Caller;
+use crate::nodes::Pair;
+
+const USERS: usize = 40;
+const SEATS: usize = 10;
+
+fn name(n: usize) -> String {
+    format!("user-{n}")
+}
+
+/// Asks for all these users at both nodes at once, and returns who is valid.
+async fn ask([here, there]: &[Caller; 2], users: &[usize]) -> BTreeSet<usize> {
+    let asked = users.iter().chain(users).enumerate().map(|(n, user)| async move {
+        let caller = if n < users.len() { here } else { there };
+        (*user, caller.validate(&name(*user)).await.verdict() == "valid")
+    });
+    let mut answers = join_all(asked).await;
+    answers.retain(|(_, valid)| *valid);
+    answers.into_iter().map(|(user, _)| user).collect()
+}
+
+/// Round after round half of the holders die, the others ask again with everybody who waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_are_exact_and_no_live_user_loses_one() {
+    let pair = Pair::start().await;
+    let [here, there] = &pair.callers;
+    let db = pair.database.open().await;
+    let license = here.license(json!({ "maxSeats": SEATS, "seatIdleMinutes": 60 })).await;
+    for user in 0..USERS {
+        here.assign(&license, &name(user)).await.data();
+    }
+    let mut holders = ask(&pair.callers, &(0..USERS).collect::<Vec<_>>()).await;
+    assert_eq!(holders.len(), SEATS);
+    for round in 0..4 {
+        let dead: BTreeSet<usize> = holders.iter().copied().skip(round % 2).step_by(2).collect();
+        let live = &holders - &dead;
+        for user in &dead {
+            away(&db, &name(*user), 62).await;
+        }
+        // Those who are alive asked half an hour ago, so that their checks are written too.
+        for user in &live {
+            away(&db, &name(*user), 35).await;
+        }
+        let asking: Vec<usize> = (0..USERS).filter(|user| !dead.contains(user)).collect();
+        let valid = ask(&pair.callers, &asking).await;
+        assert!(live.is_subset(&valid), "{live:?} were alive, {valid:?} are valid");
+        let usage = there.usage(&license).await;
+        assert_eq!((&usage["activeSeats"], valid.len()), (&json!(SEATS), SEATS), "{valid:?}");
+        holders = valid;
+    }
+    let freed = here.get("/api/v1/admin/events?type=seat.freed").await;
+    assert_eq!(freed.list().len(), 4 * SEATS / 2);
+    assert!(freed.list().iter().all(|event| event["data"]["reason"] == "idle"));
+    db.close().await;
+    pair.end().await;
+}
+
+/// The check that was answered is in the database, whatever becomes of the node that answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seat_of_who_was_answered_is_not_taken_at_another_node() {
+    let pair = Pair::start().await;
+    let [here, there] = &pair.callers;
+    let db = pair.database.open().await;
+    let license = here.license(json!({ "maxSeats": 1, "seatIdleMinutes": 60 })).await;
+    for user in ["ada", "bob"] {
+        here.assign(&license, user).await.data();
+    }
+    here.validate("ada").await.data();
+    for _ in 0..5 {
+        away(&db, "ada", 90).await;
+        let (ada, bob) = join(here.validate("ada"), there.validate("bob")).await;
+        let valid = [&ada, &bob].into_iter().filter(|it| it.verdict() == "valid").count();
+        assert_eq!(valid, 1, "{ada} {bob}");
+        // Whoever was valid holds the seat at both nodes.
+        let holder = if ada.verdict() == "valid" { "ada" } else { "bob" };
+        for caller in &pair.callers {
+            assert_eq!(caller.validate(holder).await.verdict(), "valid");
+        }
+        away(&db, holder, 90).await;
+        there.validate("ada").await.data();
+        if holder == "bob" {
+            assert_eq!(here.validate("ada").await.verdict(), "valid");
+        }
+    }
+    let stored: Vec<(common::Timestamp,)> = {
+        let mut conn = db.read().await.unwrap();
+        let sql = "select last_checked_at from assignments where activation_id is not null";
+        conn.query(sql).fetch_all().await.unwrap()
+    };
+    assert!(stored.len() == 1 && stored[0].0 > ago(1), "{stored:?}");
+    db.close().await;
+    pair.end().await;
+}
