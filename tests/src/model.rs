@@ -24,7 +24,7 @@ use crate::harness::App;
 use crate::nodes::Pair;
 use play::{Snapshot, Table, Turn};
 use rules::CallResult;
-use scenario::{Call, Scenario, scenarios};
+use scenario::{Call, Round, Scenario, scenarios};
 
 /// The default number of scenarios.
 const SCENARIOS: u32 = 48;
@@ -91,9 +91,13 @@ fn message(panic: &(dyn Any + Send)) -> String {
 async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
     let game = table.set_up(scenario).await;
     let mut before = game.look().await;
-    let prelude = scenario.prelude.chunks(1);
-    for round in prelude.chain(scenario.rounds.iter().map(Vec::as_slice)) {
-        let turns = game.play(round).await;
+    let prelude = scenario.prelude.iter().map(|call| Round { away: vec![], calls: vec![*call] });
+    for Round { away, calls } in prelude.chain(scenario.rounds.iter().cloned()) {
+        if !away.is_empty() {
+            game.leave(&before.state, &away).await;
+            before = game.look().await;
+        }
+        let turns = game.play(&calls).await;
         let after = game.look().await;
         if let Err(wrong) = check_round(&before, &turns, &after) {
             let turns: Vec<_> = turns.iter().map(|turn| format!("{turn:?}")).collect();

@@ -342,6 +342,43 @@ def test_what_a_user_types_becomes_a_license():
         with_licd.claim("lin", made["key"])
 
 
+def test_a_floating_seat_is_asked_about_in_time_and_given_back():
+    now = [time.time()]
+    url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
+    options = {"outage": LastAnswer(hours=1), "fresh_for": 3600.0, "now": lambda: now[0]}
+    with Licd(url, key, **options) as client:
+        product = client.create_product("Loom")["id"]
+        terms = {"productId": product, "name": "Pool", "maxSeats": 1, "seatIdleMinutes": 60}
+        plan = client.request("POST", "/api/v1/admin/plans", terms)["id"]
+        license = client.create_license(plan)["id"]
+        for user in ("kim", "lou"):
+            client.assign(license, user)
+        assert client.licensed("kim").source == "fresh"
+        now[0] += 1199
+        assert client.licensed("kim").source == "reused"
+        now[0] += 2
+        assert client.licensed("kim").source == "fresh"
+        assert not client.licensed("lou")
+        assert client.release("kim") == 1
+        assert client.licensed("lou")
+        assert client.licensed("kim").reason == "exceeded_seats"
+        assert client.release("nobody") == 0
+
+
+def test_an_answer_in_grace_counts_although_its_license_has_ended():
+    url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
+    with Licd(url, key, outage=LastAnswer(hours=1), fresh_for=60.0) as client:
+        product = client.create_product("Late")["id"]
+        terms = {"productId": product, "name": "Basic", "graceDays": 365}
+        plan = client.request("POST", "/api/v1/admin/plans", terms)["id"]
+        license = client.create_license(plan)["id"]
+        client.assign(license, "mia")
+        path = f"/api/v1/admin/licenses/{license}"
+        client.request("PATCH", path, {"expiresAt": "2026-06-30T00:00:00Z"})
+        assert client.licensed("mia", product=product).source == "fresh"
+        assert client.licensed("mia", product=product).source == "reused"
+
+
 def test_the_async_client_asks_a_running_licd():
     async def ask():
         url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]

@@ -356,12 +356,10 @@ async fn modify(
             return Err(HAS_BEGUN);
         }
     }
-    if let Some(idle) =
-        terms.seat_idle_minutes.filter(|_| former.seat_idle_minutes != terms.seat_idle_minutes)
-    {
+    let idle = terms.floating(after.max_seats);
+    if let Some(idle) = idle.filter(|_| idle != former.floating(before.max_seats)) {
         // Whoever asks by the former time has the whole new one to ask again.
-        let idle_at = change.now.plus(idle.duration());
-        let row = BatchRow::license_at(scope, id, idle_at);
+        let row = BatchRow::license_at(scope, id, change.now.plus(idle.duration()));
         seats::set_idle_at(&mut change, &[row]).await?;
     }
     after.license.updated_at = change.time_after(before.updated_at);

@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
+use common::{ActivationId, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
 use super::batch::{Admitted, Decisions, ValidationResult, Validator};
 use super::given::{Given, Settled, Unlocked};
 use super::request::ValidationRequest;
+use super::verdict::{Decision, decide};
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
@@ -92,7 +93,15 @@ impl Validator {
         plan.lock_licenses(&mut tx).await?;
         let found = validations::find(&mut tx, &query).await?;
         let mut decisions = Decisions::new(now);
-        let mut given = plan.given(&mut tx, &found, claims.len(), now).await?;
+        let kept = claims.iter().zip(&slots).filter_map(|(claim, slot)| {
+            let hit = found.get(slot)?;
+            match decide(&hit.user.licenses, claim.request.product, now) {
+                Decision::Keep(_, seat) => Some(seat.id),
+                _ => None,
+            }
+        });
+        let kept = kept.collect();
+        let mut given = plan.given(&mut tx, &found, &kept, claims.len(), now).await?;
         let mut is_planned = true;
         for (claim, slot) in claims.iter().zip(&slots) {
             match self.admit(&claim.request, found.get(slot), now) {
@@ -196,15 +205,15 @@ impl<'a> BatchPlan<'a> {
         &self,
         conn: &mut Conn,
         found: &HashMap<BatchSlot, BatchHit>,
+        kept: &BTreeSet<ActivationId>,
         requests: usize,
         now: Timestamp,
     ) -> Result<Given> {
-        let all = || {
-            found.values().flat_map(|hit| hit.user.licenses.iter().map(|it| (hit.auth.scope, it)))
-        };
-        let locked: Vec<_> = all().filter(|(_, it)| self.locks(it.license.id)).collect();
-        let kept = all().filter_map(|(_, it)| it.seat.as_ref().map(|seat| seat.id)).collect();
-        Given::find(conn, &locked, &kept, requests, now).await
+        let all = found
+            .values()
+            .flat_map(|hit| hit.user.licenses.iter().map(|assigned| (hit.auth.scope, assigned)));
+        let locked: Vec<_> = all.filter(|(_, it)| self.locks(it.license.id)).collect();
+        Given::find(conn, &locked, kept, requests, now).await
     }
 
     /// Decides a request, and returns the events of what it changes.

@@ -31,7 +31,13 @@ mod tests {
     fn state(seats: [Option<ActivationId>; 2]) -> State {
         let link = |seat| (AssignmentId::default(), HeldLicense { license: 0, seat });
         let users = seats.map(|seat| [link(seat)].into());
-        State { licenses: vec![ONE], users: users.into_iter().enumerate().collect() }
+        let (floating, idle) = (vec![false], Default::default());
+        State {
+            licenses: vec![ONE],
+            floating,
+            idle,
+            users: users.into_iter().enumerate().collect(),
+        }
     }
 
     fn ask(user: usize) -> Call {

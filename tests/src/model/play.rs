@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::TimeDelta;
 use common::{
     Activation, ActivationId, Assignment, AssignmentId, Explanation, License, LicenseId, MaxSeats,
-    Name, ProductId, TenantId, Timestamp, Usage, Validation,
+    Name, ProductId, Released, TenantId, Timestamp, Usage, Validation,
 };
 use licd::db::Db;
 use licd::ops::tenants;
@@ -16,11 +17,14 @@ use super::scenario::{Call, Expiry, LICENSES, PRODUCTS, Scenario, Terms, product
 use crate::harness::{Answer, Caller};
 use crate::races::at_once;
 
-/// Its id, counter, status, limit and end.
-type StoredLicense = (LicenseId, i32, String, Option<MaxSeats>, Option<Timestamp>);
+/// Its id, counter, status, limit, end, idle time, and when the next seat can become idle.
+type StoredLicense =
+    (LicenseId, i32, String, Option<MaxSeats>, Option<Timestamp>, Option<i32>, Option<Timestamp>);
 /// The user's name, the assignment, the license, and the seat with when it was last seen.
 type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
 
+/// How long users were away whose seats are idle.
+const AWAY: TimeDelta = TimeDelta::days(1);
 const PAST: &str = "2001-01-01T00:00:00.000Z";
 const FUTURE: &str = "2999-01-01T00:00:00.000Z";
 
@@ -69,7 +73,8 @@ impl Table {
         }
         let mut licenses = Vec::new();
         for (n, max_seats) in scenario.max_seats.iter().enumerate() {
-            let terms = json!({ "maxSeats": max_seats });
+            let idle = scenario.floating[n].then_some(60);
+            let terms = json!({ "maxSeats": max_seats, "seatIdleMinutes": idle });
             let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
             licenses.push(callers[0].license_of(&plan).await);
         }
@@ -101,7 +106,8 @@ impl Game {
     pub async fn look(&self) -> Snapshot {
         let licenses: Vec<StoredLicense> = self
             .rows(
-                "select id, seats_used, status, max_seats, expires_at from licenses
+                "select id, seats_used, status, max_seats, expires_at, seat_idle_minutes,
+                     seats_idle_at from licenses
                  where world in (select id from worlds where tenant_id = $1) order by id",
             )
             .await;
@@ -121,12 +127,14 @@ impl Game {
             )
             .await;
 
-        let terms = licenses.iter().map(|(_, _, status, max_seats, end)| Terms {
+        let terms = licenses.iter().map(|(_, _, status, max_seats, end, ..)| Terms {
             status: status.parse().unwrap(),
             max_seats: max_seats.map(MaxSeats::get),
             expiry: expiry(*end),
         });
-        let mut state = State { licenses: terms.collect(), users: BTreeMap::new() };
+        let floating = licenses.iter().map(|license| license.5.is_some()).collect();
+        let (users_of, idle) = Default::default();
+        let mut state = State { licenses: terms.collect(), floating, idle, users: users_of };
         assert_eq!(state.licenses.len(), LICENSES);
         for (name,) in &users {
             state.users.insert(number(name), BTreeMap::new());
@@ -136,11 +144,59 @@ impl Game {
             let links = state.users.get_mut(&number(&name)).unwrap();
             links.insert(id, HeldLicense { license, seat });
         }
-        for (id, used, ..) in licenses {
-            let held = state.seats(place(&self.licenses, id)).len();
-            assert_eq!(used as usize, held, "a counter is not the number of seats: {state:?}");
+        let (checked, now) = (self.last_checks().await, Timestamp::now());
+        for (id, used, _, _, _, idle, idle_at) in licenses {
+            let license = place(&self.licenses, id);
+            let held = state.seats(license);
+            assert_eq!(
+                used as usize,
+                held.len(),
+                "a counter is not the number of seats: {state:?}"
+            );
+            if idle.is_none() || idle_at.is_some_and(|idle_at| idle_at > now) {
+                continue;
+            }
+            let is_idle = |id: &ActivationId| checked[id] < now.plus(-AWAY / 2);
+            let mut idle: Vec<_> = held.into_iter().filter(is_idle).collect();
+            idle.sort_by_key(|id| checked[id]);
+            if !idle.is_empty() {
+                state.idle.insert(license, idle);
+            }
         }
-        Snapshot { state, checked: self.last_checks().await }
+        Snapshot { state, checked }
+    }
+
+    /// The seats of these users are idle: they were not validated for a day. A seat gets another id,
+    /// as a node may not have written that the one before was checked.
+    pub async fn leave(&self, state: &State, users: &[usize]) {
+        let mut conn = self.db.write().await.unwrap();
+        let now = Timestamp::now();
+        for user in users {
+            for HeldLicense { license, seat } in
+                state.users.get(user).into_iter().flat_map(|it| it.values())
+            {
+                let order = TimeDelta::seconds((user * LICENSES + license) as i64);
+                conn.query(
+                    "update assignments
+                     set activation_id = $1, last_checked_at = $2, activated_at = $2
+                     where activation_id = $3",
+                )
+                .bind(ActivationId::new(now))
+                .bind(now.plus(order - AWAY))
+                .bind(*seat)
+                .execute()
+                .await
+                .unwrap();
+            }
+        }
+        conn.query(
+            "update licenses set seats_idle_at = null
+             where world in (select id from worlds where tenant_id = $1)",
+        )
+        .bind(self.tenant)
+        .execute()
+        .await
+        .unwrap();
     }
 
     async fn last_checks(&self) -> BTreeMap<ActivationId, Timestamp> {
@@ -220,6 +276,9 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
         }
         Call::DeleteUser { user } => caller.delete_user(&name(user)).await,
         Call::Usage { license } => caller.usage(&licenses[license]).await,
+        Call::Release { user } => {
+            caller.post("/api/v1/release", json!({ "userId": name(user) })).await
+        }
     }
 }
 
@@ -273,6 +332,11 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
             let totals = [usage.total_activations, usage.active_seats];
             assert_eq!(totals, [seats.len() as i64; 2], "{answer}");
             CallResult::Usage { terms: terms(&usage.license), seats }
+        }
+        (Call::Release { .. }, 200) => {
+            let released: Released = from_value(data()).unwrap();
+            let released = released.released.into_iter();
+            CallResult::Released(released.map(|it| place(licenses, it.license_id)).collect())
         }
         _ => panic!("{call:?} was answered {answer}"),
     };

@@ -23,12 +23,17 @@ pub enum CallResult {
     Deleted,
     NoUser,
     Usage { terms: Terms, seats: BTreeSet<ActivationId> },
+    Released(BTreeSet<usize>),
 }
 
 /// All that the service remembers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     pub licenses: Vec<Terms>,
+    /// Which of them have an idle time.
+    pub floating: Vec<bool>,
+    /// The idle seats that may be taken over, by license, longest unchecked first.
+    pub idle: BTreeMap<usize, Vec<ActivationId>>,
     /// The known users, each with the licenses in the order of assignment.
     pub users: BTreeMap<usize, BTreeMap<AssignmentId, HeldLicense>>,
 }
@@ -43,6 +48,8 @@ pub struct HeldLicense {
 enum Outcome {
     Keep(AssignmentId),
     Take(AssignmentId),
+    /// After so many idle seats were freed.
+    TakeOver(AssignmentId, usize),
     Refuse(Reason),
 }
 
@@ -71,6 +78,10 @@ impl State {
                 *result == CallResult::License(self.licenses[license])
             }
             Call::SetSeats { license, max_seats } => {
+                if max_seats.is_some() && self.licenses[license].max_seats.is_none() {
+                    // Its seats are floating from now on, and nobody has been idle.
+                    self.idle.remove(&license);
+                }
                 self.licenses[license].max_seats = max_seats;
                 *result == CallResult::License(self.licenses[license])
             }
@@ -83,9 +94,11 @@ impl State {
                 *result == CallResult::User { new }
             }
             Call::DeleteUser { user } => {
+                self.links(user).values().for_each(|link| self.free(link.seat));
                 let known = self.users.remove(&user).is_some();
                 *result == if known { CallResult::Deleted } else { CallResult::NoUser }
             }
+            Call::Release { user } => *result == self.release(user),
             Call::Usage { license } => {
                 let terms = self.licenses[license];
                 *result == CallResult::Usage { terms, seats: self.seats(license) }
@@ -99,12 +112,32 @@ impl State {
 
     fn validate(&mut self, user: usize, product: Option<usize>, result: &CallResult) -> bool {
         let outcome = self.outcome(user, product);
-        let links = self.users.entry(user).or_default();
+        self.users.entry(user).or_default();
         let (at, new) = match outcome {
-            Outcome::Keep(at) => (at, false),
+            Outcome::Keep(at) => {
+                let seat = self.users[&user][&at].seat;
+                self.free(seat);
+                (at, false)
+            }
             Outcome::Take(at) => (at, true),
-            Outcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
+            Outcome::TakeOver(at, count) => {
+                let license = self.users[&user][&at].license;
+                for seat in self.idle[&license][..count].to_vec() {
+                    self.free(Some(seat));
+                    for link in self.users.values_mut().flat_map(BTreeMap::values_mut) {
+                        link.seat = link.seat.filter(|held| *held != seat);
+                    }
+                }
+                (at, true)
+            }
+            Outcome::Refuse(reason) => {
+                if reason == Reason::ExceededSeats {
+                    self.note_exhausted(user, product);
+                }
+                return *result == CallResult::Invalid(reason);
+            }
         };
+        let links = self.users.entry(user).or_default();
         let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), result)
         else {
             return false;
@@ -121,7 +154,7 @@ impl State {
             return CallResult::Explained(Some(Reason::UserNotFound));
         }
         CallResult::Explained(match self.outcome(user, product) {
-            Outcome::Keep(_) | Outcome::Take(_) => None,
+            Outcome::Keep(_) | Outcome::Take(_) | Outcome::TakeOver(..) => None,
             Outcome::Refuse(reason) => Some(reason),
         })
     }
@@ -144,10 +177,14 @@ impl State {
                 (_, Status::Active) => {
                     let used = self.seats(link.license).len();
                     let full = terms.max_seats.is_some_and(|max| used >= max as usize);
-                    return if full {
-                        Outcome::Refuse(Reason::ExceededSeats)
-                    } else {
+                    let needed = (used + 1).saturating_sub(terms.max_seats.unwrap_or(0) as usize);
+                    let idle = self.idle.get(&link.license).map_or(0, Vec::len);
+                    return if !full {
                         Outcome::Take(at)
+                    } else if self.floating[link.license] && idle >= needed {
+                        Outcome::TakeOver(at, needed)
+                    } else {
+                        Outcome::Refuse(Reason::ExceededSeats)
                     };
                 }
             };
@@ -155,6 +192,41 @@ impl State {
         let wanted = [Reason::Expired, Reason::Suspended, Reason::Revoked];
         let reason = wanted.into_iter().find(|reason| reasons.contains(reason));
         Outcome::Refuse(reason.unwrap_or(Reason::NoLicense))
+    }
+
+    /// The seat is not idle any more: it was checked, or is gone.
+    fn free(&mut self, seat: Option<ActivationId>) {
+        for idle in self.idle.values_mut() {
+            idle.retain(|idle| Some(*idle) != seat);
+        }
+        self.idle.retain(|_, seats| !seats.is_empty());
+    }
+
+    /// Too few seats are idle, and licd notes when the next one can be: those that are stay.
+    fn note_exhausted(&mut self, user: usize, product: Option<usize>) {
+        let links = self.links(user);
+        let selected = links.values().find(|link| {
+            let terms = self.licenses[link.license];
+            product.is_none_or(|product| product == product_of(link.license))
+                && terms.status == Status::Active
+                && terms.expiry != Expiry::Past
+        });
+        if let Some(link) = selected.filter(|link| self.floating[link.license]) {
+            self.idle.remove(&link.license);
+        }
+    }
+
+    fn release(&mut self, user: usize) -> CallResult {
+        let mut released = BTreeSet::new();
+        for (at, link) in self.links(user) {
+            let terms = self.licenses[link.license];
+            if self.floating[link.license] && terms.max_seats.is_some() && link.seat.is_some() {
+                released.insert(link.license);
+                self.free(link.seat);
+                self.users.get_mut(&user).unwrap().get_mut(&at).unwrap().seat = None;
+            }
+        }
+        CallResult::Released(released)
     }
 
     fn assign(&mut self, user: usize, license: usize, result: &CallResult) -> bool {
@@ -173,7 +245,8 @@ impl State {
         let Some(links) = self.users.get_mut(&user) else { return CallResult::NotAssigned };
         let known = links.iter().find(|(_, link)| link.license == license);
         let Some((&id, _)) = known else { return CallResult::NotAssigned };
-        links.remove(&id);
+        let link = links.remove(&id);
+        self.free(link.and_then(|link| link.seat));
         CallResult::Unassigned(id)
     }
 }

@@ -36,34 +36,78 @@ pub struct Terms {
 /// One request. Users, licenses and products are numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
-    Validate { user: usize, product: Option<usize> },
-    Explain { user: usize, product: Option<usize> },
-    Assign { user: usize, license: usize },
-    Unassign { user: usize, license: usize },
-    SetStatus { license: usize, status: Status },
-    SetSeats { license: usize, max_seats: Option<i32> },
-    SetExpiry { license: usize, expiry: Expiry },
-    MakeUser { user: usize },
-    DeleteUser { user: usize },
-    Usage { license: usize },
+    Validate {
+        user: usize,
+        product: Option<usize>,
+    },
+    Explain {
+        user: usize,
+        product: Option<usize>,
+    },
+    Assign {
+        user: usize,
+        license: usize,
+    },
+    Unassign {
+        user: usize,
+        license: usize,
+    },
+    SetStatus {
+        license: usize,
+        status: Status,
+    },
+    SetSeats {
+        license: usize,
+        max_seats: Option<i32>,
+    },
+    SetExpiry {
+        license: usize,
+        expiry: Expiry,
+    },
+    MakeUser {
+        user: usize,
+    },
+    DeleteUser {
+        user: usize,
+    },
+    Usage {
+        license: usize,
+    },
+    /// The application gives back the user's floating seats.
+    Release {
+        user: usize,
+    },
+}
+
+/// Users who were away for so long that their seats are idle, and the calls that come then.
+#[derive(Clone, Debug)]
+pub struct Round {
+    pub away: Vec<usize>,
+    pub calls: Vec<Call>,
 }
 
 /// The licenses and calls of one game.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub max_seats: Vec<Option<i32>>,
+    /// Which licenses have an idle time.
+    pub floating: Vec<bool>,
     /// What is called before the first round, one after another, so that there is something to
     /// compete for.
     pub prelude: Vec<Call>,
     /// The calls of a round are under way at once; a round begins when the last one has ended.
-    pub rounds: Vec<Vec<Call>>,
+    pub rounds: Vec<Round>,
 }
 
 pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let prelude = vec(prop_oneof![8 => assign(), 2 => set_status(), 1 => set_expiry()], 0..24);
     let round = prop_oneof![2 => vec(calls(), 3..=6), 1 => vec(validate(), 3..=6)];
-    (vec(limits(), LICENSES), prelude, vec(round, 1..16))
-        .prop_map(|(max_seats, prelude, rounds)| Scenario { max_seats, prelude, rounds })
+    let away = prop_oneof![1 => Just(Vec::new()), 1 => vec(0..USERS, 1..USERS)];
+    let round = (away, round).prop_map(|(away, calls)| Round { away, calls });
+    let floating = vec(any::<bool>(), LICENSES);
+    (vec(limits(), LICENSES), floating, prelude, vec(round, 1..16)).prop_map(
+        |(max_seats, floating, prelude, rounds)| Scenario { max_seats, floating, prelude, rounds },
+    )
 }
 
 /// Mostly what keeps licenses in use: else nearly all answers would be refusals.
@@ -82,6 +126,7 @@ fn calls() -> impl Strategy<Value = Call> {
         1 => (0..USERS).prop_map(|user| Call::MakeUser { user }),
         2 => (0..USERS).prop_map(|user| Call::DeleteUser { user }),
         1 => (0..LICENSES).prop_map(|license| Call::Usage { license }),
+        1 => (0..USERS).prop_map(|user| Call::Release { user }),
     ]
 }
 

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::App;
 
-/// `validate`: only POST /validate, /claim and /release. `read`: every admin GET, explain, and what finds a
-/// license key. `admin`: everything. And every key may ask whose it is.
+/// `validate`: only POST /validate, /claim and /release. `read`: every admin GET, explain, and what
+/// finds a license key. `admin`: everything. And every key may ask whose it is.
 fn may(role: Role, method: &str, path: &str) -> bool {
     match (role, method, path) {
         (_, _, "/api/v1/key") | (Role::Admin, _, _) => true,

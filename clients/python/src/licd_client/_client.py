@@ -82,6 +82,9 @@ class _Base:
         product = product or self._product
         return flow.claim(self._timing, self._answers, self._policy, user, key, product)
 
+    def _release(self, user: str, product: str | None) -> flow.Flow[int]:
+        return flow.release(self._timing, self._answers, user, product or self._product)
+
     def _arguments(self, send: flow.Send) -> dict[str, Any]:
         headers = dict(self._headers)
         if send.idempotency_key is not None:
@@ -126,6 +129,11 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
         """Gives the user the license of a key, as it was typed. Raises ApiError with a `code` that
         begins with `license_key_` if the key is no good, and NoAnswer in an outage."""
         return self._run(self._claim(user, license_key, product))
+
+    def release(self, user: str, *, product: str | None = None) -> int:
+        """Gives back the user's floating seats when the program ends, and returns how many. A seat
+        that is in use elsewhere stays. Raises NoAnswer in an outage."""
+        return self._run(self._release(user, product))
 
     def request(
         self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None
@@ -195,6 +203,9 @@ class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
         self, user: str, license_key: str, *, product: str | None = None
     ) -> flow.Result:
         return await self._run(self._claim(user, license_key, product))
+
+    async def release(self, user: str, *, product: str | None = None) -> int:
+        return await self._run(self._release(user, product))
 
     async def request(
         self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None

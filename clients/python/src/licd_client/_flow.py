@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 log = logging.getLogger("licd_client")
 T = TypeVar("T")
 Source = Literal["fresh", "reused", "last answer", "policy"]
-VALIDATE, CLAIM = "/api/v1/validate", "/api/v1/claim"
+VALIDATE, CLAIM, RELEASE = "/api/v1/validate", "/api/v1/claim", "/api/v1/release"
 MAX_ATTEMPTS = 3
 
 
@@ -179,7 +179,7 @@ class Outage:
 def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Flow[dict[str, Any]]:
     """Returns the envelope of a success. Retries only what is safe to repeat."""
     end = t.clock() + t.deadline
-    safe = method == "GET" or path in (VALIDATE, CLAIM) or key is not None
+    safe = method == "GET" or path in (VALIDATE, CLAIM, RELEASE) or key is not None
     problem, status = "no time left", None
     for attempt in range(1, MAX_ATTEMPTS + 1):
         left = end - t.clock()
@@ -285,9 +285,23 @@ def claim(
 def _keep(t: Timing, answers: Answers, policy: Policy, key: str, data: dict[str, Any]) -> None:
     if t.fresh > 0 or isinstance(policy, LastAnswer):
         left = policy.hours * 3600 if isinstance(policy, LastAnswer) else 0.0
-        if (end := _end(data)) is not None:
+        # An answer in the days of grace has an end in the past.
+        if (end := _end(data)) is not None and end > t.now():
             left = min(left, end - t.now())
         answers.put(key, _Kept(data, t.now(), left))
+
+
+def release(t: Timing, answers: Answers, user: str, product: str | None) -> Flow[int]:
+    """Gives back floating seats, and returns how many. The last answer does not count any more."""
+    body = {"userId": user} | ({"productId": product} if product else {})
+    key = json.dumps([product, user])
+    kept = answers.get(key)
+    if kept:
+        checked_at = (kept.result.get("activation") or {}).get("lastCheckedAt")
+        body |= {"checkedAt": checked_at} if checked_at else {}
+        answers.put(key, _Kept(kept.result, 0.0, 0.0))
+    envelope = yield from request(t, "POST", RELEASE, body, None)
+    return len(envelope["data"].get("released", []))
 
 
 def licensed(
@@ -326,8 +340,10 @@ def licensed(
 def _is_fresh(t: Timing, kept: _Kept) -> bool:
     """A refusal is always asked about again: the user may have bought a license."""
     end = _end(kept.result)
-    is_over = end is not None and t.now() >= end
-    return kept.result["valid"] is True and not is_over and abs(t.now() - kept.seen) < t.fresh
+    is_over = end is not None and kept.seen < end <= t.now()
+    # Whoever asks more rarely about a floating seat loses it to another user.
+    longest = min(t.fresh, kept.result.get("checkAfterSeconds") or t.fresh)
+    return kept.result["valid"] is True and not is_over and abs(t.now() - kept.seen) < longest
 
 
 def _fallback(
