@@ -28,6 +28,8 @@ const CHANGE_COLUMNS: [Column; 3] =
     [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used expiresAt \
     features createdAt updatedAt state name";
+/// The member of a new license that waits for its first validation.
+const STARTS_WITH: &str = "startsWithDays";
 /// Behind the others, so that columns keep their places.
 const TERM_FIELDS: &str = "seatIdleMinutes=/terms/seatIdleMinutes graceDays=/terms/graceDays \
     startsWithDays=/terms/startsWithDays";
@@ -39,7 +41,10 @@ impl Shown for ApiRecord<License> {
         (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
         (Column::kept("STATUS"), |it, ctx, _| status_cell(it, ctx.now)),
         (Column::new("SEATS", 3), |it, _, _| TextCell::text(seats(it.max_seats))),
-        (Column::new("EXPIRES", 2), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
+        (Column::new("EXPIRES", 2), |it, ctx, _| match it.member(STARTS_WITH) {
+            Some(days) => TextCell::text(format!("{days} days from the first use")),
+            None => TextCell::end(it.expires_at, ctx.now),
+        }),
     ];
     const FIELDS: &'static str = FIELDS;
     const HAS_NAMES: bool = true;

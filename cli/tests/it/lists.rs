@@ -124,8 +124,8 @@ fn licenses_are_filtered_by_the_service() {
 fn licenses_in_csv_name_their_product_and_plan() {
     let home = Home::with(&service());
     let csv = home.run(&["licenses", "list", "-o", "csv"]).stdout;
-    assert!(csv.lines().next().unwrap().ends_with(",name,productName,planName"), "{csv}");
-    assert!(csv.lines().nth(1).unwrap().ends_with(",Order 4711,Acme Studio,Pro annual"), "{csv}");
+    assert!(csv.lines().next().unwrap().contains(",name,productName,planName,"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().contains(",Order 4711,Acme Studio,Pro annual,"), "{csv}");
     for columns in ["plan,SEATS,expires", "planName,seats.used,expiresAt"] {
         let csv = home.run(&["licenses", "list", "-o", "csv", "-c", columns]).stdout;
         assert!(csv.starts_with("planName,seatsUsed,expiresAt\nPro annual,4,"), "{csv}");

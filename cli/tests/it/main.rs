@@ -40,4 +40,5 @@ mod subjects;
 mod support;
 #[cfg(unix)]
 mod terminal;
+mod terms;
 mod writing;

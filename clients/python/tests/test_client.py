@@ -24,6 +24,7 @@ from licd_client import (
 )  # fmt: skip
 
 KEY = "sk_live_secret"
+PRODUCTS = "/api/v1/admin/products"
 VALID = {
     "success": True,
     "data": {"valid": True, "license": {"expiresAt": None}, "activation": {}, "features": ["sso"]},
@@ -347,7 +348,7 @@ def test_a_floating_seat_is_asked_about_in_time_and_given_back():
     url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
     options = {"outage": LastAnswer(hours=1), "fresh_for": 3600.0, "now": lambda: now[0]}
     with Licd(url, key, **options) as client:
-        product = client.create_product("Loom")["id"]
+        product = client.request("POST", PRODUCTS, {"name": "Loom"})["id"]
         terms = {"productId": product, "name": "Pool", "maxSeats": 1, "seatIdleMinutes": 60}
         plan = client.request("POST", "/api/v1/admin/plans", terms)["id"]
         license = client.create_license(plan)["id"]
@@ -368,7 +369,7 @@ def test_a_floating_seat_is_asked_about_in_time_and_given_back():
 def test_an_answer_in_grace_counts_although_its_license_has_ended():
     url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
     with Licd(url, key, outage=LastAnswer(hours=1), fresh_for=60.0) as client:
-        product = client.create_product("Late")["id"]
+        product = client.request("POST", PRODUCTS, {"name": "Late"})["id"]
         terms = {"productId": product, "name": "Basic", "graceDays": 365}
         plan = client.request("POST", "/api/v1/admin/plans", terms)["id"]
         license = client.create_license(plan)["id"]

@@ -103,7 +103,8 @@ impl Given {
                 return Err(assigned.license.id);
             }
             if assigned.terms.starts_with_days.is_some() {
-                events.extend(self.begin(assigned.license.id, now));
+                let begun = self.begin(assigned.license.id, now);
+                events.push(begun.ok_or(assigned.license.id)?);
                 continue;
             }
             let seat = match seat {
@@ -157,6 +158,7 @@ impl Given {
         idle.into_iter().map(freed).collect()
     }
 
+    /// The days of the license begin; none if it was not read.
     fn begin(&mut self, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
         let (_, before, first) = self.waiting.get(&id)?;
         let after = begun(before, *first, now);

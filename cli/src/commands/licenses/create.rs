@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::fmt;
 
 use common::{
-    AssignLicense, CreateLicense, CreateLicenseKey, ExternalId, LicenseId, Name, Plan, PlanId,
+    AssignLicense, CreateLicense, CreateLicenseKey, ExpiresFrom, ExpiresInDays, ExternalId,
+    LicenseId, Name, Plan, PlanId,
 };
 
 use super::assign::external_id;
-use super::with_state;
+use super::{STARTS_WITH, with_state};
 use crate::bulk::{NewUserFlags, in_order, read_items};
 use crate::client::{Client, License, new_idempotency_key};
 use crate::commands::plans;
@@ -103,6 +104,8 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let assignments = users.iter().cloned().map(Step::Assign);
     let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();
     let new: Cell<Option<LicenseId>> = Cell::new(None);
+    let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation);
+    let waits_for = args.expires_in.map(Days::get).or(plan.expires_in_days).filter(|_| waits);
     let take = async |step: &Step| match step {
         Step::Create(number) => {
             let own = args.idempotency_key.as_ref().map(|key| key.of(*number));
@@ -112,7 +115,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
                 Some(_) => error.fix_in_doubt(REPEAT),
                 None => error,
             });
-            let made = made?.map(|written| with_state(ctx, written.data));
+            let made = made?.map(|written| waiting(with_state(ctx, written.data), waits_for));
             new.set(made.as_ref().map(|license| license.id));
             match args.with_key {
                 true => Ok(with_key(client, made).await?.map(Some)),
@@ -143,6 +146,14 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         return Ok(View::planned());
     }
     show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
+}
+
+/// The record of a new license, which does not say by itself that its days have not begun.
+fn waiting(made: ApiRecord<License>, days: Option<ExpiresInDays>) -> ApiRecord<License> {
+    match days.filter(|_| made.expires_at.is_none()) {
+        Some(days) => made.with_member("expiresAt", STARTS_WITH, days.get()),
+        None => made,
+    }
 }
 
 /// Gives a new license a key, which its record then shows.

@@ -82,6 +82,9 @@ fn written(request: &Request, words: &[&str]) -> Reply {
             Reply::refusal(400, "invalid", "userId: no")
         }
         ("POST", ["admin", "licenses", _, "assign"]) => Reply::data(201, &assignment()),
+        ("POST", ["admin", "licenses", _, "release"]) => {
+            Reply::data(200, &json!({ "released": [{ "licenseId": LICENSE }] }))
+        }
         ("DELETE", ["admin", "licenses", _, "assign"]) => Reply::data(200, &assignment()),
         ("PATCH", ["admin", "licenses", _, "status"]) => {
             Reply::data(200, &license(request.body["status"].as_str().unwrap()))

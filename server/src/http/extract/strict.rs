@@ -60,7 +60,7 @@ bodies! {
     UpdateLicense {
         "planId": NEVER,
         "productId": NEVER,
-        "expiresInDays": "give expiresAt",
+        "expiresInDays": "give expiresAt or startsWithDays",
         "status": BY_STATUS,
         "userId": BY_ASSIGNMENT,
     }

@@ -1,0 +1,34 @@
+//! Floating seats, grace and days that start later, as flags.
+
+use serde_json::json;
+
+use crate::support::{Home, LICENSE, PLAN, service};
+
+/// The terms of plans and licenses, as spans; a span without a unit could be minutes or days.
+#[test]
+fn terms_are_given_as_spans() {
+    let server = service();
+    let home = Home::with(&server);
+    let body = |args: &[&str]| {
+        let ran = home.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap().body
+    };
+    let plan = ["plans", "update", PLAN, "--seat-idle", "30d", "--grace", "2w"];
+    let sent = body(&[&plan[..], &["--expires-from", "firstValidation"]].concat());
+    assert_eq!(
+        sent,
+        json!({ "seatIdleMinutes": 43200, "graceDays": 14, "expiresFrom": "firstValidation" })
+    );
+    let license = ["licenses", "update", LICENSE, "--seat-idle", "none", "--grace", "none"];
+    assert_eq!(body(&license), json!({ "clear": ["seatIdleMinutes", "graceDays"] }));
+    let waits = body(&["licenses", "update", LICENSE, "--starts-with-days", "14"]);
+    assert_eq!(waits, json!({ "startsWithDays": 14 }));
+    let ran = home.run(&["licenses", "update", LICENSE, "--seat-idle", "1h"]);
+    assert!(ran.stderr.contains("must validate each user every 20 minutes"), "{}", ran.stderr);
+    for wrong in ["30", "4m", "400d", "90s"] {
+        let ran = home.run(&["licenses", "update", LICENSE, "--seat-idle", wrong]);
+        assert_eq!(ran.code, 2, "{wrong}");
+        assert!(ran.stderr.contains("whole minutes from 5m to 1y"), "{wrong}: {}", ran.stderr);
+    }
+}
