@@ -37,7 +37,7 @@ async fn migrating_prints_each_step() {
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 9; nothing to do."
+        @"<database> is at schema version 13; nothing to do."
     );
 }
 

@@ -4,7 +4,7 @@ mod release;
 mod storm;
 
 use chrono::TimeDelta;
-use common::Timestamp;
+use common::{ActivationId, Timestamp};
 use licd::db::Db;
 use serde_json::{Value, json};
 
@@ -25,14 +25,26 @@ fn ago(minutes: i64) -> Timestamp {
 
 /// Moves the check of a seat into the past, as if the user had been away.
 async fn away(db: &Db, user: &str, minutes: i64) {
+    move_check(db, user, minutes, None).await;
+}
+
+/// The same of a seat that a node may have checked without having written it: that is forgotten, as
+/// the seat gets another id.
+async fn long_away(db: &Db, user: &str, minutes: i64) {
+    move_check(db, user, minutes, Some(ActivationId::new(Timestamp::now()))).await;
+}
+
+async fn move_check(db: &Db, user: &str, minutes: i64, id: Option<ActivationId>) {
     let mut conn = db.write().await.unwrap();
     conn.query(
-        "update assignments set last_checked_at = $2
+        "update assignments
+         set last_checked_at = $2, activation_id = coalesce($3, activation_id)
          where activation_id is not null
              and user_id in (select id from users where external_id = $1)",
     )
     .bind(user)
     .bind(ago(minutes))
+    .bind(id)
     .execute()
     .await
     .unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::future::{join, join_all};
 use serde_json::json;
 
-use super::{ago, away};
+use super::{ago, long_away};
 use crate::harness::Caller;
 use crate::nodes::Pair;
 
@@ -43,11 +43,11 @@ async fn seats_are_exact_and_no_live_user_loses_one() {
         let dead: BTreeSet<usize> = holders.iter().copied().skip(round % 2).step_by(2).collect();
         let live = &holders - &dead;
         for user in &dead {
-            away(&db, &name(*user), 62).await;
+            long_away(&db, &name(*user), 62).await;
         }
         // Those who are alive asked half an hour ago, so that their checks are written too.
         for user in &live {
-            away(&db, &name(*user), 35).await;
+            long_away(&db, &name(*user), 35).await;
         }
         let asking: Vec<usize> = (0..USERS).filter(|user| !dead.contains(user)).collect();
         let valid = ask(&pair.callers, &asking).await;
@@ -75,7 +75,7 @@ async fn the_seat_of_who_was_answered_is_not_taken_at_another_node() {
     }
     here.validate("ada").await.data();
     for _ in 0..5 {
-        away(&db, "ada", 90).await;
+        long_away(&db, "ada", 90).await;
         let (ada, bob) = join(here.validate("ada"), there.validate("bob")).await;
         let valid = [&ada, &bob].into_iter().filter(|it| it.verdict() == "valid").count();
         assert_eq!(valid, 1, "{ada} {bob}");
@@ -84,7 +84,7 @@ async fn the_seat_of_who_was_answered_is_not_taken_at_another_node() {
         for caller in &pair.callers {
             assert_eq!(caller.validate(holder).await.verdict(), "valid");
         }
-        away(&db, holder, 90).await;
+        long_away(&db, holder, 90).await;
         there.validate("ada").await.data();
         if holder == "bob" {
             assert_eq!(here.validate("ada").await.verdict(), "valid");
