@@ -42,7 +42,7 @@ pub enum Settled {
     /// With the license that gave the reason, if there is one.
     Refused(Reason, Option<License>),
     /// The seat as it was before, or a new one.
-    Accepted(AssignedLicense, Activation),
+    Accepted(Box<AssignedLicense>, Activation),
 }
 
 /// The license that must be locked first.
@@ -89,7 +89,7 @@ impl Given {
                     return Ok(Settled::Refused(reason, license.cloned()));
                 }
                 Decision::Keep(assigned, seat) if !must_be_written(assigned, seat, now) => {
-                    return Ok(Settled::Accepted(assigned.clone(), seat.clone()));
+                    return Ok(Settled::Accepted(Box::new(assigned.clone()), seat.clone()));
                 }
                 Decision::Keep(assigned, seat) => (assigned, Some(seat.clone())),
                 Decision::Take(assigned) => (assigned, None),
@@ -115,7 +115,7 @@ impl Given {
                     seat
                 }
             };
-            return Ok(Settled::Accepted(assigned.clone(), seat));
+            return Ok(Settled::Accepted(Box::new(assigned.clone()), seat));
         }
     }
 
@@ -128,7 +128,7 @@ impl Given {
         now: Timestamp,
     ) -> Activation {
         if assigned.idle_time().is_some() && !self.seats.contains_key(&place(&seat)) {
-            let held = Activation { last_checked_at: now, ..seat.clone() };
+            let held = Activation { last_checked_at: now, ..seat };
             self.held.insert(place(&seat), (scope, held));
         }
         seat

@@ -156,9 +156,7 @@ impl Game {
             if idle.is_none() || idle_at.is_some_and(|idle_at| idle_at > now) {
                 continue;
             }
-            let is_idle = |id: &ActivationId| checked[id] < now.plus(-AWAY / 2);
-            let mut idle: Vec<_> = held.into_iter().filter(is_idle).collect();
-            idle.sort_by_key(|id| checked[id]);
+            let idle = idle_of(held, &checked, now);
             if !idle.is_empty() {
                 state.idle.insert(license, idle);
             }
@@ -217,6 +215,18 @@ impl Game {
         let mut conn = self.db.read().await.unwrap();
         conn.query(sql).bind(self.tenant).fetch_all().await.unwrap()
     }
+}
+
+/// The seats that were not checked for long, the oldest check first.
+fn idle_of(
+    held: BTreeSet<ActivationId>,
+    checked: &BTreeMap<ActivationId, Timestamp>,
+    now: Timestamp,
+) -> Vec<ActivationId> {
+    let is_idle = |id: &ActivationId| checked[id] < now.plus(-AWAY / 2);
+    let mut idle: Vec<_> = held.into_iter().filter(is_idle).collect();
+    idle.sort_by_key(|id| checked[id]);
+    idle
 }
 
 fn name(user: usize) -> String {

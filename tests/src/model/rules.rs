@@ -122,7 +122,8 @@ impl State {
             Outcome::Take(at) => (at, true),
             Outcome::TakeOver(at, count) => {
                 let license = self.users[&user][&at].license;
-                for seat in self.idle[&license][..count].to_vec() {
+                let taken = self.idle[&license][..count].to_vec();
+                for seat in taken {
                     self.free(Some(seat));
                     for link in self.users.values_mut().flat_map(BTreeMap::values_mut) {
                         link.seat = link.seat.filter(|held| *held != seat);
