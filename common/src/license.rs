@@ -63,11 +63,14 @@ string_enum! {
 }
 
 impl<S: PartialEq<Status>> License<S> {
-    /// Whether a license with these terms is valid past its end.
+    /// Until when a license with these terms is valid past its end, if it is now.
+    pub fn in_grace_until(&self, terms: &Terms, now: Timestamp) -> Option<Timestamp> {
+        let is_over = self.status == Status::Active && self.has_ended(now);
+        terms.grace_ends_at(self.expires_at).filter(|end| is_over && now < *end)
+    }
+
     pub fn is_in_grace(&self, terms: &Terms, now: Timestamp) -> bool {
-        self.status == Status::Active
-            && self.has_ended(now)
-            && terms.grace_ends_at(self.expires_at).is_some_and(|end| now < end)
+        self.in_grace_until(terms, now).is_some()
     }
 }
 

@@ -73,6 +73,11 @@ impl Timestamp {
         Self(self.0 + span)
     }
 
+    /// This time, or the millisecond after `before` if that is later: states are told apart by it.
+    pub fn after(self, before: Self) -> Self {
+        self.max(before.plus(Duration::milliseconds(1)))
+    }
+
     pub fn since(self, earlier: Self) -> Duration {
         self.0 - earlier.0
     }

@@ -56,7 +56,7 @@ async fn set(db: &Db, sql: &'static str, time: Timestamp) {
 }
 
 async fn seats_used(app: &App, license: &str) -> Value {
-    app.get(&format!("/api/v1/admin/licenses/{license}")).await["seats"]["used"].clone()
+    app.get_license(license).await["seats"]["used"].clone()
 }
 
 /// Who comes gets the seat of who is gone, and both are in the events.

@@ -168,8 +168,7 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
 
 /// The same of a license whose terms are known.
 fn state_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
-    let grace = license.terms.grace_ends_at(license.expires_at);
-    match grace.filter(|_| license.is_in_grace(&license.terms, now)) {
+    match license.in_grace_until(&license.terms, now) {
         Some(until) => TextCell::word(
             format!("in grace ({} left)", relative(until, now).trim_start_matches("in ")),
             format!("in grace until {until}"),

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use chrono::Duration;
 use common::{Success, Timestamp};
 
 use super::etag::{Expected, Tagged};
@@ -86,7 +85,7 @@ impl Change {
     /// The time of a record's next state: now, and after the state before, as tags tell states apart
     /// by it.
     pub(super) fn time_after(&self, before: Timestamp) -> Timestamp {
-        self.now.max(before.plus(Duration::milliseconds(1)))
+        self.now.after(before)
     }
 
     pub fn scope(&self) -> Scope {

@@ -98,14 +98,18 @@ async fn find_idle(
     found: &mut [NamedLicense],
     now: Timestamp,
 ) -> Result<IdleHolders, Error> {
+    let may_take_over = |it: &NamedLicense| {
+        let wanted = Wanted::of(scope, &it.assigned, 1, now);
+        wanted.filter(|_| it.assigned.seat.is_none())
+    };
+    let wanted: Vec<_> = found.iter().filter_map(may_take_over).collect();
+    let mut idle = IdleSeats::find(conn, &wanted, &BTreeSet::new(), now).await?;
     let mut holders = IdleHolders::new();
     for NamedLicense { assigned, .. } in found {
-        let Some(wanted) = Wanted::of(scope, assigned, 1, now) else { continue };
-        if assigned.seat.is_some() {
+        let license = assigned.license.id;
+        if wanted.iter().all(|wanted| wanted.license != license) {
             continue;
         }
-        let mut idle = IdleSeats::find(conn, &[wanted], &BTreeSet::new(), now).await?;
-        let license = assigned.license.id;
         match idle.take_for_one(assigned) {
             Some(seats) => drop(holders.insert(license, seats)),
             // Without a moment that may be noted, no seat is taken over for now.
@@ -213,8 +217,7 @@ fn sentence(
                 }
                 (None, _) => "a seat is free".to_owned(),
             };
-            let end = license.expires_at.filter(|_| assigned.is_in_grace(now));
-            match terms.grace_ends_at(end).zip(end) {
+            match license.in_grace_until(terms, now).zip(license.expires_at) {
                 Some((until, end)) => {
                     format!("Expired at {end}, in grace until {until}, and {seats}.")
                 }
@@ -227,7 +230,7 @@ fn sentence(
         Verdict::ExceededSeats => full(assigned),
         Verdict::Expired => {
             let ended = expired(&assigned.license, now);
-            let in_grace = assigned.is_in_grace(now);
+            let in_grace = assigned.license.is_in_grace(&assigned.terms, now);
             if in_grace { format!("{ended} It is in grace. {}", full(assigned)) } else { ended }
         }
         Verdict::Suspended => "Suspended.".into(),

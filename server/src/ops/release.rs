@@ -2,7 +2,8 @@
 //! assignments stay.
 
 use common::{
-    ExternalId, FreedFor, License, LicenseId, Release, Released, ReleasedSeat, Timestamp, UserId,
+    Activation, ExternalId, FreedFor, License, LicenseId, Release, Released, ReleasedSeat,
+    Timestamp, UserId,
 };
 
 use super::change::Change;
@@ -49,8 +50,10 @@ pub async fn release(
     }
     let (mut released, mut events) = (Released::default(), Vec::new());
     for license in &locked {
-        let of = (user, &request.user_id);
-        if let Some(Some(event)) = free(&mut change, license, of, request.checked_at).await? {
+        let held = assignments::lock(&mut change, scope, user, license.id).await?;
+        let seat = held.and_then(|held| held.seat);
+        let of = &request.user_id;
+        if let Some(event) = free(&mut change, license, of, seat, request.checked_at).await? {
             events.push(event);
             released.released.push(ReleasedSeat { license_id: license.id });
         }
@@ -67,29 +70,28 @@ pub async fn release_one(
     let scope = change.scope();
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let known = users::find_external(&mut change, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
-    let freed = free(&mut change, &license, (known.id, &user), None).await?.ok_or(NOT_ASSIGNED)?;
+    let held = assignments::lock(&mut change, scope, known.id, id).await?.ok_or(NOT_ASSIGNED)?;
+    let freed = free(&mut change, &license, &user, held.seat, None).await?;
     let released = freed.iter().map(|_| ReleasedSeat { license_id: id }).collect();
     let events: Vec<NewEvent> = freed.into_iter().collect();
     Ok(change.commit(Changed(Released { released }), events).await?)
 }
 
-/// Frees a seat on a locked license unless it was checked later, and returns the event if it did.
-/// None if the user is not assigned.
+/// Frees the seat, if there is one that was not checked later, and returns the event. The license and
+/// the assignment are locked.
 async fn free(
     change: &mut Change,
     license: &License,
-    (user, external_id): (UserId, &ExternalId),
+    user: &ExternalId,
+    seat: Option<Activation>,
     checked_at: Option<Timestamp>,
-) -> Result<Option<Option<NewEvent>>, Error> {
-    let scope = change.scope();
-    let Some(held) = assignments::lock(change, scope, user, license.id).await? else {
-        return Ok(None);
-    };
-    let Some(mut seat) = held.seat else { return Ok(Some(None)) };
+) -> Result<Option<NewEvent>, Error> {
+    let Some(mut seat) = seat else { return Ok(None) };
     change.last_checks.show(&mut seat);
     if checked_at.is_some_and(|checked_at| seat.last_checked_at > checked_at) {
-        return Ok(Some(None));
+        return Ok(None);
     }
-    seats::free(change, scope, user, license.id).await?;
-    Ok(Some(Some(NewEvent::seat_freed(license, external_id, &seat, FreedFor::Released))))
+    let scope = change.scope();
+    seats::free(change, scope, seat.user_id, license.id).await?;
+    Ok(Some(NewEvent::seat_freed(license, user, &seat, FreedFor::Released)))
 }

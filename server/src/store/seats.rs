@@ -20,21 +20,20 @@ macro_rules! checked_at {
 /// Gives `seats`, checked just now, to users who are assigned and hold none. The licenses are locked,
 /// and have enough free seats, which [`count`] takes off.
 pub async fn take(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
-    const TAKE: Sql = over_rows!(
-        "update assignments
-         set activation_id = item.id, activated_at = $2, last_checked_at = item.time
-         from item
-         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-             and assignments.world = item.world",
-        concat!(
-            "update assignments
-             set activation_id = item.id, activated_at = $2, last_checked_at = ",
-            checked_at!(),
-            " from item
-             where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-                 and assignments.world = item.world"
-        )
-    );
+    macro_rules! take {
+        ($checked_at:expr) => {
+            concat!(
+                "update assignments
+                 set activation_id = item.id, activated_at = $2, last_checked_at = ",
+                $checked_at,
+                " from item
+                 where assignments.user_id = item.user_id
+                     and assignments.license_id = item.license_id
+                     and assignments.world = item.world"
+            )
+        };
+    }
+    const TAKE: Sql = over_rows!(take!("item.time"), take!(checked_at!()));
     conn.query(TAKE).bind(Json(seats)).bind(now).execute().await?;
     Ok(())
 }
@@ -107,19 +106,21 @@ pub async fn lock(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
 
 /// Marks floating `seats`, which are locked, as checked at the times in the rows.
 pub async fn hold(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
-    const HOLD: Sql = over_rows!(
-        "update assignments set last_checked_at = max(assignments.last_checked_at, item.time)
-         from item
-         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-             and assignments.world = item.world and assignments.activation_id = item.id",
-        concat!(
-            "update assignments set last_checked_at = greatest(assignments.last_checked_at, ",
-            checked_at!(),
-            ") from item
-             where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-                 and assignments.world = item.world and assignments.activation_id = item.id"
-        )
-    );
+    macro_rules! hold {
+        ($later:literal, $checked_at:expr) => {
+            concat!(
+                "update assignments set last_checked_at = ",
+                $later,
+                "(assignments.last_checked_at, ",
+                $checked_at,
+                ") from item
+                 where assignments.user_id = item.user_id
+                     and assignments.license_id = item.license_id
+                     and assignments.world = item.world and assignments.activation_id = item.id"
+            )
+        };
+    }
+    const HOLD: Sql = over_rows!(hold!("max", "item.time"), hold!("greatest", checked_at!()));
     conn.query(HOLD).bind(Json(seats)).execute().await?;
     Ok(())
 }

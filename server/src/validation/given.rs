@@ -253,7 +253,7 @@ fn begun(before: &LicenseDetails, first: Option<Timestamp>, now: Timestamp) -> L
     if let Some(days) = after.terms.starts_with_days.take() {
         let end = first.unwrap_or(now).plus(TimeDelta::days(days.get().into()));
         after.license.expires_at = Some(end);
-        after.license.updated_at = now.max(before.updated_at.plus(TimeDelta::milliseconds(1)));
+        after.license.updated_at = now.after(before.updated_at);
     }
     after
 }

@@ -59,10 +59,10 @@ impl Wanted {
     ) -> Option<Self> {
         let (license, idle) = (assigned.license.id, assigned.idle_time()?);
         let free = assigned.license.max_seats?.get() - assigned.seats_used;
-        let is_due = assigned.seats_idle_at.is_none_or(|idle_at| idle_at <= now);
         // As many more may be held by users who are answered too, and keep theirs.
         let seats = requests.saturating_mul(2).saturating_sub(free);
-        (is_due && requests > free).then_some(Self { scope, license, idle, seats })
+        let may_be = requests > free && assigned.may_have_idle_seats(now);
+        may_be.then_some(Self { scope, license, idle, seats })
     }
 }
 

@@ -33,7 +33,8 @@ pub fn decide(
         return granted;
     }
     let of_product = licenses.iter().filter(|assigned| is_of(assigned, product));
-    let in_grace = of_product.clone().filter(|assigned| assigned.is_in_grace(now));
+    let in_grace =
+        of_product.clone().filter(|assigned| assigned.license.is_in_grace(&assigned.terms, now));
     if let Some(granted) = in_grace.filter_map(|assigned| grant(assigned, now)).next() {
         return granted;
     }
@@ -50,12 +51,10 @@ pub fn decide(
 
 /// How the user gets a seat on the license, if the user holds one, or one is free or may be idle.
 fn grant(assigned: &AssignedLicense, now: Timestamp) -> Option<Decision<'_>> {
-    let may_be_idle = assigned.idle_time().is_some()
-        && assigned.seats_idle_at.is_none_or(|idle_at| idle_at <= now);
     match &assigned.seat {
         Some(seat) => Some(Decision::Keep(assigned, seat)),
         None if has_room(assigned) => Some(Decision::Take(assigned)),
-        None if may_be_idle => Some(Decision::TakeOver(assigned)),
+        None if assigned.may_have_idle_seats(now) => Some(Decision::TakeOver(assigned)),
         None => None,
     }
 }

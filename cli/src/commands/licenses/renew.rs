@@ -120,8 +120,8 @@ async fn renew(
             .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
     };
     // Who pays in the days of grace does not get them for nothing.
-    let in_grace = was.terms.grace_ends_at(Some(end)).is_some_and(|until| ctx.now < until);
-    let start = if in_grace && was.status == Status::Active { end } else { end.max(ctx.now) };
+    let in_grace = was.is_in_grace(&was.terms, ctx.now);
+    let start = if in_grace { end } else { end.max(ctx.now) };
     let end = terms.end_of(&was, start)?;
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;

@@ -58,8 +58,7 @@ impl LicensePage {
 
     fn in_grace_until(&self) -> Option<Timestamp> {
         let LicenseDetails { license, terms, .. } = &self.license.details;
-        let is_in_grace = license.is_in_grace(terms, Timestamp::now());
-        terms.grace_ends_at(license.expires_at).filter(|_| is_in_grace)
+        license.in_grace_until(terms, Timestamp::now())
     }
 }
 

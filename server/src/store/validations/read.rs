@@ -68,9 +68,9 @@ impl AssignedLicense {
         self.terms.floating(self.license.max_seats)
     }
 
-    /// Whether its end has passed, but not its grace.
-    pub fn is_in_grace(&self, now: Timestamp) -> bool {
-        self.license.is_in_grace(&self.terms, now)
+    /// Whether its seats are floating, and one may be idle as far as is known.
+    pub fn may_have_idle_seats(&self, now: Timestamp) -> bool {
+        self.idle_time().is_some() && self.seats_idle_at.is_none_or(|idle_at| idle_at <= now)
     }
 }
 
