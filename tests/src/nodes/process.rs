@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{ApiKey, Mode};
 use serde_json::Value;
 
-use crate::harness::{Caller, find};
+use crate::harness::{Caller, find, until};
 
 /// The time in which a process starts or ends.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -163,7 +163,8 @@ impl Process {
         Starting { process: Self { base: String::new(), child, log }, address }
     }
 
-    /// Starts `licd serve` with standard error redirected; the address is read from the kernel.
+    /// Starts `licd serve` with standard error redirected, and waits until it serves; the address is
+    /// read from the kernel.
     pub async fn start_logging_to(
         stderr: impl Into<Stdio>,
         database: &str,
@@ -176,8 +177,11 @@ impl Process {
             assert_eq!(child.try_wait().unwrap(), None, "licd does not start");
             listening_port(child.id())
         });
-        let port = port.await;
-        Self { base: format!("http://127.0.0.1:{port}"), child, log: Arc::default() }
+        let base = format!("http://127.0.0.1:{}", port.await);
+        // It listens before its database is open, and refuses requests until then.
+        let stranger = Caller::new(base.clone(), "");
+        until("licd is ready", async || stranger.get("/readyz").await.status == 200).await;
+        Self { base, child, log: Arc::default() }
     }
 
     /// The caller with this key, at this node.
