@@ -72,6 +72,8 @@ string_enum! {
         Released = "released",
         /// Its user was taken off the license.
         Unassigned = "unassigned",
+        /// It was handed to another user, together with the license.
+        Transferred = "transferred",
         /// Its user was deleted.
         UserDeleted = "user_deleted",
     }

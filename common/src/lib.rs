@@ -49,7 +49,7 @@ pub use key::{
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,
     LicenseDetails, LicenseField, LicenseState, LicenseWithSeats, Seats, SetStatus, Status,
-    UpdateLicense, Usage, UsageActivation,
+    TransferLicense, UpdateLicense, Usage, UsageActivation,
 };
 pub use license_key::{
     Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey,

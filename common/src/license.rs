@@ -242,6 +242,17 @@ pub struct CreateLicense {
     pub metadata: Option<Metadata>,
 }
 
+/// The body of `POST /api/v1/admin/licenses/{id}/transfer`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TransferLicense {
+    /// The caller's own identifier of the user who has the license.
+    pub from_user_id: ExternalId,
+    /// The same of the user who gets it. An unknown user is created; a user has at most 100 licenses.
+    pub to_user_id: ExternalId,
+}
+
 /// The body of `POST /api/v1/admin/licenses/{id}/assign`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
@@ -307,6 +318,10 @@ pub struct UpdateLicense {
     /// somebody holds a seat, and not together with `expiresAt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_with_days: Option<ExpiresInDays>,
+    /// Another plan, also of another product, or the same one anew: the license takes its limit,
+    /// features, idle time and days of grace, but for those that this request sets. Its end stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<PlanId>,
     /// Fields to set to null.
     pub clear: Option<Vec<LicenseField>>,
 }

@@ -323,9 +323,14 @@ fn as_text(json: &impl Serialize) -> String {
     serde_json::to_string(json).unwrap_or_default()
 }
 
-/// The members of `before` whose values differ in `after`.
+/// The values in `before` of the members that differ in `after`; null for one that it lacks.
 fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
-    let Value::Object(before) = before else { return Map::new() };
+    let (Value::Object(mut before), Value::Object(after)) = (before, after) else {
+        return Map::new();
+    };
+    for name in after.keys().filter(|name| !before.contains_key(*name)).collect::<Vec<_>>() {
+        before.insert(name.clone(), Value::Null);
+    }
     before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
 }
 

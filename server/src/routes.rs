@@ -3,11 +3,12 @@
 //! responses. Rules that apply to many operations are in docs/reference/api.md.
 
 mod dashboard;
+mod licenses;
 
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
+use aide::axum::routing::{get_with, post_with};
 use aide::openapi::{OpenApi, Tag};
 use aide::transform::TransformOperation;
 use axum::http::Uri;
@@ -17,8 +18,8 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::api::{
-    events, explain, health, keys, license_keys, licenses, metrics, plans, products, reference,
-    refusals, statistics, usage, users, validate,
+    events, explain, health, keys, license_keys, metrics, plans, products, reference, refusals,
+    statistics, users, validate,
 };
 use crate::error::Error;
 use crate::http::App;
@@ -90,8 +91,12 @@ const GROUPS: [Group; 11] = [
     // For the vendor's administrators.
     ("Products", "What the vendor sells.", products),
     ("Plans", "The terms of the licenses that are created from them.", plans),
-    ("Licenses", "Licenses, their assignments to users, and the seats that users hold.", licenses),
-    ("LicenseKeys", "Texts that users type to claim a license.", license_keys),
+    (
+        "Licenses",
+        "Licenses, their assignments to users, and the seats that users hold.",
+        licenses::licenses,
+    ),
+    ("LicenseKeys", "Texts that users type to claim a license.", licenses::license_keys),
     ("Users", "The users of the vendor's application.", users),
     ("Keys", "The API keys of the tenant.", keys),
     ("Events", "The changes of records, in the order of commit.", events),
@@ -179,102 +184,6 @@ fn plans() -> ApiRouter<App> {
                  `clear` become null. Licenses that were created from the plan stay as they are."))
             .delete_with(plans::delete, op("deletePlan", "Delete a plan without licenses",
                 "Deletes the plan and returns it as it was. A plan with licenses stays: 409.")))
-}
-
-#[rustfmt::skip]
-fn licenses() -> ApiRouter<App> {
-    ApiRouter::new()
-        .api_route("/api/v1/admin/licenses",
-            post_with(licenses::create, op("createLicense", "Create a license from a plan",
-                "Creates an active license with the seats, the expiry and the features of the \
-                 plan. `expiresInDays` overrides the plan's. The license belongs to nobody until \
-                 it is assigned."))
-            .get_with(licenses::list, op("listLicenses", "List licenses",
-                "Lists the tenant's licenses in this mode with their seats, oldest first. Filters \
-                 narrow the list down together. Without `limit` all of them are streamed; with \
-                 `limit` they come in pages.")))
-        .api_route("/api/v1/admin/licenses/{id}",
-            get_with(licenses::get, op("getLicense", "Get a license",
-                "Gets the license with this id, with its name, metadata and seats."))
-            .patch_with(licenses::update,
-                op("updateLicense", "Update a license's terms, name or metadata",
-                "Changes the members that are given and leaves the others. Members named in \
-                 `clear` become null: no seat limit, no expiry, no name. Seats that are held are \
-                 never taken away."))
-            .delete_with(licenses::delete,
-                op("deleteLicense", "Delete a license that was never assigned",
-                "Deletes the license and returns it as it was. A license that is assigned, or was \
-                 according to the events that are kept, stays: 409.")))
-        .api_route("/api/v1/admin/licenses/{id}/status",
-            patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status",
-                "Sets the status to any of the four. Only an active license validates. Seats \
-                 remain held.")))
-        .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, op("assignLicense", "Assign a license to a user",
-                "Assigns the license to a user, who is created if unknown. It takes no seat. \
-                 Assigning again keeps the assignment, and replaces its metadata if any is given. \
-                 A user has at most 100 licenses."))
-            .delete_with(licenses::unassign_by_query,
-                op("unassignLicenseByQuery", "Unassign a license from a user named in the query",
-                "Removes the license from the user and frees the seat, if one was held. For users \
-                 whose identifiers cannot be part of a path, such as `..`.")))
-        .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign,
-                op("unassignLicense", "Unassign a license from a user",
-                "Removes the license from the user and frees the seat, if one was held. Returns \
-                 the assignment as it was.")))
-        .api_route("/api/v1/admin/licenses/{id}/release",
-            post_with(licenses::release, op("releaseSeat", "Free a user's seat, and keep the assignment",
-                "Frees the seat that the user holds on the license, if one is held; `released` is \
-                 empty otherwise. The user may take a seat again with the next validation.")))
-        .api_route("/api/v1/admin/licenses/{id}/assignments",
-            get_with(licenses::assignments,
-                op("listAssignments", "List the users to whom a license is assigned",
-                "Lists the users to whom the license is assigned, in the order of assignment, \
-                 each with the seat that the user holds, if any. Without `limit` all of them are \
-                 streamed; with `limit` they come in pages.")))
-        .api_route("/api/v1/admin/licenses/{id}/usage",
-            get_with(usage::get, op("getLicenseUsage", "List the seats of a license",
-                "Lists the seats that are held, oldest first, and counts them. Without `limit` all \
-                 of them are streamed; with `limit` they come in pages, and the totals still count \
-                 all of them.")))
-}
-
-#[rustfmt::skip]
-fn license_keys() -> ApiRouter<App> {
-    ApiRouter::new()
-        .api_route("/api/v1/admin/licenses/{id}/keys",
-            post_with(license_keys::create,
-                op("createLicenseKey", "Give a license a key, which is shown once",
-                "Makes a license key, or takes one that users have already, and shows it, only \
-                 this once. The same key for the same license again is a 200. Repeating the \
-                 request with the same `Idempotency-Key` returns 409, as the key itself is not \
-                 stored."))
-            .get_with(license_keys::of_license,
-                op("listLicenseKeys", "List the keys of a license",
-                "Lists the keys of the license with their uses, oldest first, but never the keys \
-                 themselves. Without `limit` all of them are streamed; with `limit` they come in \
-                 pages.")))
-        .api_route("/api/v1/admin/license-keys",
-            get_with(license_keys::search,
-                op("searchLicenseKeys", "Find license keys by their last characters",
-                "Lists the license keys with this `suffix`, oldest first, of whichever license.")))
-        .api_route("/api/v1/admin/license-keys/find",
-            post_with(license_keys::find, refusing(&[Refusal::LicenseKeyNotFound],
-                op("findLicenseKey", "Find a license key by the whole key",
-                "Gets the record of the key that a customer sent. It is a POST, since no address \
-                 and no log may hold a key."))))
-        .api_route("/api/v1/admin/license-keys/{id}/reissue",
-            post_with(license_keys::reissue,
-                op("reissueLicenseKey", "Replace a license key with a new text, shown once",
-                "Gives the key another text and shows it, only this once: for a key that was lost \
-                 or leaked. Nobody can claim with the former text. Limit, expiry and who has \
-                 claimed stay. Repeating the request with the same `Idempotency-Key` returns 409, \
-                 as the key itself is not stored.")))
-        .api_route("/api/v1/admin/license-keys/{id}/revoke",
-            post_with(license_keys::revoke,
-                op("revokeLicenseKey", "Revoke a license key",
-                "Nobody can claim with the key from now on. Who has claimed keeps the license.")))
 }
 
 #[rustfmt::skip]

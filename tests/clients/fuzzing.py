@@ -167,10 +167,11 @@ def before_call(context, case, kwargs):
     if operation in ("claim", "findLicenseKey") and isinstance(case.body, dict):
         if isinstance(case.body.get("key"), str) and len(case.body["key"]) % 2:
             case.body["key"] = typed
-    if operation == "releaseSeat" and isinstance(case.body, dict):
+    holder = {"releaseSeat": "userId", "transferLicense": "fromUserId"}.get(operation)
+    if holder and isinstance(case.body, dict):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
-        if len(str(case.body.get("userId"))) % 2:
-            case.body["userId"] = "ada"
+        if len(str(case.body.get(holder))) % 2:
+            case.body[holder] = "ada"
     if operation.startswith("unassign"):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
         named = case.path_parameters if operation == "unassignLicense" else case.query

@@ -270,6 +270,10 @@ def test_floating_seats(licd):
     assert [seat.license_id for seat in again.released] == [license.id]
     freed = licd.events.list_events(type="seat.freed", order="newest").data[0]
     assert freed.data.reason == "released"
+    licd.validate("nils")
+    asked = models.TransferLicense(from_user_id="nils", to_user_id="olga")
+    handed = licd.licenses.transfer_license(license.id, asked).data
+    assert (handed.external_id, handed.activation.license_id) == ("olga", license.id)
 
 
 def test_license_keys(licd):

@@ -267,6 +267,9 @@ test('floating seats', async () => {
     const releaseSeat = { userId: 'nils' };
     const none = (await api.licenses.releaseSeat({ id, releaseSeat })).data;
     assert.deepEqual(none.released, []);
+    const transferLicense = { fromUserId: 'nils', toUserId: 'olga' };
+    const handed = (await api.licenses.transferLicense({ id, transferLicense })).data;
+    assert.deepEqual([handed.externalId, handed.activation], ['olga', null]);
     const { terms } = (await api.licenses.getLicense({ id })).data;
     assert.deepEqual([terms?.seatIdleMinutes, terms?.graceDays], [60, null]);
 });

@@ -21,6 +21,7 @@ mod refused;
 mod seats;
 mod statistics;
 mod status;
+mod transfer;
 mod usage;
 mod user_search;
 mod users;

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 46] = [
+const OPERATIONS: [(&str, &str, &str); 47] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("POST", "/api/v1/release", r#"{"userId":"ada"}"#),
@@ -47,6 +47,7 @@ const OPERATIONS: [(&str, &str, &str); 46] = [
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign/ada", ""),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign?userId=ada", ""),
     ("POST", "/api/v1/admin/licenses/{lic}/release", r#"{"userId":"ada"}"#),
+    ("POST", "/api/v1/admin/licenses/{lic}/transfer", r#"{"fromUserId":"ada","toUserId":"bob"}"#),
     ("GET", "/api/v1/admin/licenses/{lic}/assignments", ""),
     ("GET", "/api/v1/admin/licenses/{lic}/usage", ""),
     ("POST", "/api/v1/admin/licenses/{lic}/keys", "{}"),

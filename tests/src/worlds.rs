@@ -55,6 +55,11 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::DELETE, admin(&format!("licenses/{license}/assign/ada")), json!(null)),
         (Method::DELETE, admin(&format!("licenses/{license}/assign?userId=ada")), json!(null)),
         (Method::POST, admin(&format!("licenses/{license}/release")), json!({ "userId": "ada" })),
+        (
+            Method::POST,
+            admin(&format!("licenses/{license}/transfer")),
+            json!({ "fromUserId": "ada", "toUserId": "bob" }),
+        ),
         (Method::GET, admin(&format!("licenses/{license}/assignments")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/usage")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/keys")), json!(null)),

@@ -11,8 +11,8 @@ use common::{
     CreateProduct, CreateUser, CreatedLicenseKey, Event, EventId, Explain, ExternalId,
     FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, Plan,
     PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, RollKey, SetStatus, Statistics,
-    Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal,
-    Validate,
+    Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId,
+    UserRefusal, Validate,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -240,6 +240,15 @@ impl Records<'_, License> {
     /// Frees the user's seat on the license, and keeps the assignment.
     pub async fn release(self, id: impl Display, body: &ReleaseSeat) -> Done<Released> {
         self.client.write(Method::POST, &format!("{}/release", Self::path(id)), Some(body)).await
+    }
+
+    /// Hands the license to another user, with the seat.
+    pub async fn transfer(
+        self,
+        id: impl Display,
+        body: &TransferLicense,
+    ) -> Done<LicenseAssignment> {
+        self.client.write(Method::POST, &format!("{}/transfer", Self::path(id)), Some(body)).await
     }
 }
 

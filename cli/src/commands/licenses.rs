@@ -12,6 +12,7 @@ mod list;
 mod release;
 pub mod renew;
 mod status;
+mod transfer;
 mod update;
 pub mod usage;
 
@@ -113,6 +114,7 @@ pub enum Verb {
     Assign(assign::AssignArgs),
     Unassign(assign::UnassignArgs),
     Release(release::ReleaseArgs),
+    Transfer(transfer::TransferArgs),
     Usage(usage::UsageArgs),
     Assignments(assignments::AssignmentsArgs),
     /// Suspend licenses until you reactivate them
@@ -139,6 +141,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Assign(args) => assign::assign(ctx, args).await,
         Verb::Unassign(args) => assign::unassign(ctx, args).await,
         Verb::Release(args) => release::run(ctx, args).await,
+        Verb::Transfer(args) => transfer::run(ctx, args).await,
         Verb::Usage(args) => usage::run(ctx, args).await,
         Verb::Assignments(args) => assignments::run(ctx, args).await,
         Verb::Suspend(args) => status::set(ctx, args, Status::Suspended).await,

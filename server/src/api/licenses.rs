@@ -4,7 +4,7 @@ use axum::extract::State;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
     LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, PlanId,
-    ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, UpdateLicense,
+    ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, TransferLicense, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,17 @@ pub async fn release(
     let key = idempotency.of(&body)?;
     let release = |change| release::release_one(change, id, body.user_id);
     app.ops.once(caller.origin(), key, release).await
+}
+
+pub async fn transfer(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<TransferLicense>,
+) -> Result<Once<Changed<LicenseAssignment>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| licenses::transfer(change, id, body)).await
 }
 
 /// The query that names the user to unassign.

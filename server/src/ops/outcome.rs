@@ -1,8 +1,8 @@
 //! The outcomes of operations that write: a record, and whether it is new.
 
 use common::{
-    Assignment, CreatedKey, CreatedLicenseKey, Key, License, LicenseDetails, LicenseKey,
-    LicenseWithSeats, Plan, Product, Released, Tenant, User,
+    Assignment, CreatedKey, CreatedLicenseKey, Key, License, LicenseAssignment, LicenseDetails,
+    LicenseKey, LicenseWithSeats, Plan, Product, Released, Tenant, User,
 };
 use serde::Serialize;
 
@@ -59,6 +59,7 @@ records! {
     LicenseDetails as License: |it| &it.license, Some(Tagged::etag(it));
     LicenseWithSeats as LicenseWithSeats: |it| it, Some(Tagged::etag(&it.details));
     Assignment as Assignment: |it| it, untagged(it);
+    LicenseAssignment as LicenseAssignment: |it| it, untagged(it);
     LicenseKey as LicenseKey: |it| it, untagged(it);
     CreatedLicenseKey as CreatedLicenseKey: |it| it, untagged(it);
     Released as Released: |it| it, untagged(it);

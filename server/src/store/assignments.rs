@@ -78,6 +78,28 @@ pub async fn insert(
     Ok(())
 }
 
+/// Gives the assignment the place and the license key of that of another user, from whom it comes.
+pub async fn inherit(
+    conn: &mut Conn,
+    scope: Scope,
+    assignment: &Assignment,
+    from: UserId,
+) -> Result<()> {
+    conn.query(
+        "update assignments set place = former.place, claimed_with = former.claimed_with
+         from assignments former
+         where assignments.user_id = $2 and assignments.license_id = $3 and assignments.world = $1
+             and former.user_id = $4 and former.license_id = $3 and former.world = $1",
+    )
+    .bind_scope(scope)
+    .bind(assignment.user_id)
+    .bind(assignment.license_id)
+    .bind(from)
+    .execute()
+    .await?;
+    Ok(())
+}
+
 /// Puts the assignment before all others of its user, who is locked. Returns whether it was not.
 pub async fn put_first(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<bool> {
     let moved: Option<(AssignmentId,)> = conn

@@ -163,7 +163,8 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     conn.query(
         "update licenses set status = $3, max_seats = $4, expires_at = $5, features = $6,
              updated_at = $7, name = $8, metadata = $9, seat_idle_minutes = $10,
-             grace_days = $11, pending_days = $12, grace_ends_at = $13
+             grace_days = $11, pending_days = $12, grace_ends_at = $13, product_id = $14,
+             plan_id = $15
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -179,6 +180,8 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .bind(license.terms.grace_days)
     .bind(license.terms.starts_with_days)
     .bind(license.terms.grace_ends_at(license.expires_at))
+    .bind(license.product_id)
+    .bind(license.plan_id)
     .execute()
     .await?;
     Ok(())

@@ -224,3 +224,44 @@ async fn clearing_an_unknown_or_set_field_is_400() {
         assert_eq!(app.update(&license, change.clone()).await.refusal(), refusal, "{change}");
     }
 }
+
+/// Another plan: the license takes what it says, but for the end and what the request sets itself.
+#[tokio::test]
+async fn a_license_moves_to_another_plan() {
+    let app = App::start().await;
+    let small = json!({ "maxSeats": 2, "features": ["sso"], "expiresInDays": 30 });
+    let license = app.license_of(&app.plan(small).await).await;
+    let large = json!({
+        "maxSeats": 9, "features": ["audit", "sso"], "seatIdleMinutes": 60, "graceDays": 7,
+        "expiresInDays": 365,
+    });
+    let large = app.plan(large).await;
+    for user in ["ada", "bob", "eve"] {
+        app.assign(&license, user).await.data();
+    }
+    let before = app.get_license(&license).await;
+    app.update(&license, json!({ "planId": large, "graceDays": 3 })).await.data();
+    let after = app.get_license(&license).await;
+    let plan = app.get(&format!("/api/v1/admin/plans/{large}")).await;
+    for same in ["productId", "maxSeats", "features"] {
+        assert_eq!(after[same], plan[same], "{same}");
+    }
+    assert_ne!(after["productId"], before["productId"]);
+    assert_eq!((&after["planId"], &after["expiresAt"]), (&json!(large), &before["expiresAt"]));
+    assert_eq!(after["terms"]["seatIdleMinutes"], 60);
+    assert_eq!(after["terms"]["graceDays"], 3);
+    for user in ["ada", "bob", "eve"] {
+        let answer = app.validate_for(user, &plan["productId"]).await;
+        assert_eq!(answer.verdict(), "valid", "{user}");
+    }
+    let same = app.update(&license, json!({ "planId": large, "graceDays": 3 })).await;
+    assert_eq!(same["updatedAt"], after["updatedAt"]);
+    // The same plan again gives what was changed by hand.
+    app.update(&license, json!({ "planId": large, "clear": ["maxSeats"] })).await.data();
+    assert_eq!(app.get_license(&license).await["terms"]["graceDays"], 7);
+    assert_eq!(app.get_license(&license).await["maxSeats"], json!(null));
+    let unknown = json!({ "planId": "pln_01h455vb4pex5vsknk084sn02q" });
+    assert_eq!(app.update(&license, unknown).await.refusal(), "400 invalid_request planId");
+    let events = app.get("/api/v1/admin/events?type=license.updated").await;
+    assert_eq!(events.list()[0]["data"]["previous"]["planId"], before["planId"]);
+}

@@ -43,7 +43,7 @@ async fn a_member_that_is_set_elsewhere_says_what_sets_it() {
     assert_eq!(create("colour").await, r#"Unknown member "colour""#);
     let license = app.license_of(&plan).await;
     for (member, sentence) in [
-        ("planId", "planId cannot be set here: it never changes"),
+        ("productId", "productId cannot be set here: it is that of the plan: give planId"),
         ("createdAt", "createdAt cannot be set here: licd sets it"),
         ("status", "status cannot be set here: PATCH /api/v1/admin/licenses/{id}/status does"),
     ] {

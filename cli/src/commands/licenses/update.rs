@@ -1,13 +1,14 @@
 //! `licctl licenses update`.
 
-use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
+use common::{Feature, GraceDays, LicenseField, MaxSeats, Name, Plan, UpdateLicense};
 
 use super::{LicenseArg, with_state};
+use crate::client::{License, LicenseWithSeats};
 use crate::commands::prelude::*;
 use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
 use crate::output::{Days, Expiry, Grace, IdleTime, Span};
 
-/// Change the name, metadata, seats, expiry or features of a license
+/// Change the plan, name, metadata, seats, expiry or features of a license
 ///
 /// A limit below the seats in use frees no seats; it only prevents new ones.
 #[derive(Args)]
@@ -17,6 +18,10 @@ pub struct UpdateArgs {
     /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
+    /// Another plan, by name or id: the license takes its seats, features, idle time and grace, but
+    /// for those given here, and keeps its end
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
@@ -49,6 +54,10 @@ pub struct UpdateArgs {
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let expires_in = args.expires_in.map(|span| ctx.now.plus(span.delta()));
     let MetadataChange { replaced: metadata, merged: merge_metadata } = args.metadata.read()?;
+    let plan = match &args.plan {
+        Some(given) => Some(noun::plan(ctx, given, None, Purpose::Write).await?),
+        None => None,
+    };
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
@@ -67,11 +76,15 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         ]),
         metadata,
         merge_metadata,
+        plan_id: plan.as_ref().map(|plan| plan.id),
     };
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl licenses update --help"));
     }
     let license = args.license.find(ctx, Purpose::Write).await?;
+    if let Some(plan) = &plan {
+        ask_about_product(ctx, &license, plan).await?;
+    }
     let licenses = ctx.client().await?.licenses();
     let updated = licenses.update(license.id, &body, ctx.seen(license.updated_at)).await?;
     let Some(now) = updated else { return Ok(View::planned()) };
@@ -88,9 +101,53 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             in_words(seconds)
         ));
     }
+    if body.plan_id.is_some() {
+        note_what_goes(ctx, &license, &now.data, plan.as_ref().and_then(|it| it.grace_days), &body);
+    }
     let now = with_state(ctx, now.data);
     let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
     Ok(view.next(format!("licctl licenses get {}", license.id)))
+}
+
+/// A plan of another product is another thing to applications.
+async fn ask_about_product(
+    ctx: &Context,
+    license: &ApiRecord<LicenseWithSeats>,
+    plan: &Plan,
+) -> Result<()> {
+    if plan.product_id == license.product_id {
+        return Ok(());
+    }
+    let names = NameIndex::for_display(ctx).await;
+    let [from, to] = [license.product_id, plan.product_id].map(|id| names.product(id));
+    ctx.confirm_loss(&format!(
+        "Plan {} is of product {to}. Applications that ask for product {from} will refuse users of \
+         this license. Move it?",
+        plan.name
+    ))
+    .await
+}
+
+/// Says what the license had and the plan has not, and that its end stays.
+fn note_what_goes(
+    ctx: &Context,
+    before: &LicenseWithSeats,
+    after: &License,
+    grace: Option<GraceDays>,
+    body: &UpdateLicense,
+) {
+    let lost = before.features.iter().filter(|feature| !after.features.contains(feature));
+    let lost: Vec<&str> = lost.map(Feature::as_str).collect();
+    if !lost.is_empty() {
+        ctx.note(&format!("without the former {}: --feature keeps features", lost.join(", ")));
+    }
+    let had = before.terms.grace_days.filter(|_| grace.or(body.grace_days).is_none());
+    if let Some(days) = had {
+        ctx.note(&format!("without the former {days} days of grace: --grace {days}d keeps them"));
+    }
+    if body.expires_at.is_none() {
+        ctx.note(&format!("the end stays; set it by licctl licenses renew {}", after.id));
+    }
 }
 
 fn in_words(seconds: i32) -> String {

@@ -22,6 +22,7 @@ pub const LINES: &[&str] = &[
     "licenses assign --plan \"Pro annual\" --from HERE/users.csv --report HERE/out.jsonl",
     "licenses unassign lic_01h455vb4pex5vsknk084sn02q alice",
     "licenses release lic_01h455vb4pex5vsknk084sn02q alice",
+    "licenses transfer lic_01h455vb4pex5vsknk084sn02q --from alice --to dave --create-user",
     "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-at 80%",
     "licenses assignments lic_01h455vb4pex5vsknk084sn02q",
     "licenses suspend lic_01h455vb4pex5vsknk084sn02q",

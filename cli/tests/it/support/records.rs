@@ -85,6 +85,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("POST", ["admin", "licenses", _, "release"]) => {
             Reply::data(200, &json!({ "released": [{ "licenseId": LICENSE }] }))
         }
+        ("POST", ["admin", "licenses", _, "transfer"]) => Reply::data(200, &assigned("dave", true)),
         ("DELETE", ["admin", "licenses", _, "assign"]) => Reply::data(200, &assignment()),
         ("PATCH", ["admin", "licenses", _, "status"]) => {
             Reply::data(200, &license(request.body["status"].as_str().unwrap()))

@@ -7,8 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
-    CreateUser, Explain, FindLicenseKey, ReleaseSeat, RollKey, SetStatus, UpdateLicense,
-    UpdatePlan, UpdateProduct, UpdateUser,
+    CreateUser, Explain, FindLicenseKey, ReleaseSeat, RollKey, SetStatus, TransferLicense,
+    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -58,8 +58,7 @@ bodies! {
         "userId": BY_ASSIGNMENT,
     }
     UpdateLicense {
-        "planId": NEVER,
-        "productId": NEVER,
+        "productId": "it is that of the plan: give planId",
         "expiresInDays": "give expiresAt or startsWithDays",
         "status": BY_STATUS,
         "userId": BY_ASSIGNMENT,
@@ -91,6 +90,9 @@ bodies! {
     ReleaseSeat {
         "externalId": "give it as userId",
         "productId": "the license is in the address",
+    }
+    TransferLicense {
+        "userId": "give fromUserId and toUserId",
     }
     RollKey {
         "role": "the new key has that of the old one",

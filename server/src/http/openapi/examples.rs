@@ -13,8 +13,8 @@ use common::{
     LicenseAssignment, LicenseDetails, LicenseField, LicenseKey, LicenseWithSeats, Line, List,
     Metadata, Mode, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Release, ReleaseSeat,
     Released, ReleasedSeat, Role, RollKey, Seats, SetStatus, Statistics, Status, SubjectType,
-    Success, Tenant, Terms, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage,
-    UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
+    Success, Tenant, Terms, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct,
+    UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,7 +94,7 @@ examples! {
     UpdateProduct { name: None, description: Some(Line::from_static("Drawing for teams")), clear: None, }
     CreatePlan {
         product_id: id("prd"),
-        name: team(),
+        name: Name::from_static("Team"),
         description: None,
         max_seats: Some(parsed("5")),
         expires_in_days: Some(parsed("365")),
@@ -131,6 +131,7 @@ examples! {
         seat_idle_minutes: None,
         grace_days: None,
         starts_with_days: None,
+        plan_id: None,
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
     SetStatus { status: Status::Suspended, }
@@ -159,6 +160,7 @@ examples! {
     Claim { user_id: ada(), key: parsed(LICENSE_KEY), product_id: None, }
     Release { user_id: ada(), product_id: None, checked_at: Some(checked()), }
     ReleaseSeat { user_id: ada(), }
+    TransferLicense { from_user_id: ada(), to_user_id: parsed("bob"), }
 }
 
 // Answers.
@@ -168,7 +170,7 @@ examples! {
     Plan {
         id: id("pln"),
         product_id: id("prd"),
-        name: team(),
+        name: Name::from_static("Team"),
         description: None,
         max_seats: Some(parsed("5")),
         expires_in_days: Some(parsed("365")),
@@ -297,7 +299,7 @@ examples! {
         licenses: vec![ExplainedLicense {
             license: License::example(),
             product_name: studio(),
-            plan_name: team(),
+            plan_name: Name::from_static("Team"),
             assigned_at: created(),
             terms: Terms::default(),
             seats_used: 1,
@@ -376,10 +378,6 @@ fn studio() -> Name {
 
 fn acme() -> Name {
     Name::from_static("Acme Ltd")
-}
-
-fn team() -> Name {
-    Name::from_static("Team")
 }
 
 fn features() -> Features {

@@ -1,0 +1,152 @@
+//! Changing and deleting licenses. Each change takes the license's lock, as seats do.
+
+use common::{EventType, LicenseDetails, LicenseField, LicenseId, Plan, Status, UpdateLicense};
+
+use super::{NOT_FOUND, unknown_plan};
+use crate::error::{Error, on_broken_reference};
+use crate::events::NewEvent;
+use crate::ops::change::{Change, Events};
+use crate::ops::members::{
+    check_floating, refuse_contradictions, update as update_member, update_metadata,
+};
+use crate::ops::outcome::Changed;
+use crate::store::batch_rows::BatchRow;
+use crate::store::events::EventFilter;
+use crate::store::{Collected, Page, events, license_keys, licenses, phrases, plans, seats};
+
+const EVER_ASSIGNED: Error =
+    Error::Conflict("Only a license that was never assigned can be deleted: revoke it instead");
+
+const START_OR_END: &str = "A license waits for its first validation, or has an end: give one";
+const HAS_BEGUN: Error =
+    Error::Conflict("The days have begun: unassign or release who holds a seat, or set expiresAt");
+
+pub async fn update(
+    mut change: Change,
+    id: LicenseId,
+    update: UpdateLicense,
+) -> Result<Changed<LicenseDetails>, Error> {
+    let clear = update.clear.unwrap_or_default();
+    let given = [
+        (LicenseField::MaxSeats, update.max_seats.is_some()),
+        (LicenseField::ExpiresAt, update.expires_at.is_some()),
+        (LicenseField::Name, update.name.is_some()),
+        (LicenseField::Metadata, update.metadata.is_some()),
+        (LicenseField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
+        (LicenseField::GraceDays, update.grace_days.is_some()),
+    ];
+    refuse_contradictions(&clear, &given)?;
+    let cleared = |field| clear.contains(&field);
+    let ends = update.expires_at.is_some() || cleared(LicenseField::ExpiresAt);
+    if ends && update.starts_with_days.is_some() {
+        return Err(Error::invalid("startsWithDays", START_OR_END));
+    }
+    let scope = change.scope();
+    let plan = match update.plan_id {
+        Some(id) => Some(plans::find(&mut change, scope, id).await?.ok_or_else(unknown_plan)?),
+        None => None,
+    };
+    let edit = |details: &mut LicenseDetails| {
+        if let Some(plan) = plan {
+            take_plan(details, plan);
+        }
+        let terms = &mut details.terms;
+        let idle = &mut terms.seat_idle_minutes;
+        update_member(idle, update.seat_idle_minutes, cleared(LicenseField::SeatIdleMinutes));
+        update_member(&mut terms.grace_days, update.grace_days, cleared(LicenseField::GraceDays));
+        update_member(&mut terms.starts_with_days, update.starts_with_days, ends);
+        update_member(&mut details.name, update.name, cleared(LicenseField::Name));
+        let license = &mut details.license;
+        license.features = update.features.unwrap_or_else(|| license.features.clone());
+        update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
+        let is_cleared = cleared(LicenseField::ExpiresAt) || update.starts_with_days.is_some();
+        update_member(&mut license.expires_at, update.expires_at, is_cleared);
+        check_floating(details.terms.seat_idle_minutes, details.license.max_seats)?;
+        let is_cleared = cleared(LicenseField::Metadata);
+        update_metadata(&mut details.metadata, update.metadata, update.merge_metadata, is_cleared)
+    };
+    modify(change, id, edit, NewEvent::license_updated).await
+}
+
+pub async fn set_status(
+    change: Change,
+    id: LicenseId,
+    status: Status,
+) -> Result<Changed<LicenseDetails>, Error> {
+    let edit = |details: &mut LicenseDetails| {
+        details.license.status = status;
+        Ok(())
+    };
+    modify(change, id, edit, NewEvent::license_status_changed).await
+}
+
+/// Gives the license the plan and what it says, but for its end.
+fn take_plan(details: &mut LicenseDetails, plan: Plan) {
+    details.license.plan_id = plan.id;
+    details.license.product_id = plan.product_id;
+    details.license.max_seats = plan.max_seats;
+    details.license.features = plan.features;
+    details.terms.seat_idle_minutes = plan.seat_idle_minutes;
+    details.terms.grace_days = plan.grace_days;
+}
+
+/// Changes a license under its lock. `updatedAt` stays if nothing changes.
+async fn modify(
+    mut change: Change,
+    id: LicenseId,
+    edit: impl FnOnce(&mut LicenseDetails) -> Result<(), Error>,
+    event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
+) -> Result<Changed<LicenseDetails>, Error> {
+    let scope = change.scope();
+    let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&before)?;
+    let mut after = before.clone();
+    edit(&mut after)?;
+    if after == before {
+        return Ok(change.commit(Changed(after), Events::none()).await?);
+    }
+    let (terms, former) = (after.terms, before.terms);
+    if terms.starts_with_days.is_some() && terms.starts_with_days != former.starts_with_days {
+        let (held, _) = seats::count(&mut change, scope, id).await?;
+        if held > 0 {
+            return Err(HAS_BEGUN);
+        }
+    }
+    let idle = terms.floating(after.max_seats);
+    if let Some(idle) = idle.filter(|_| idle != former.floating(before.max_seats)) {
+        // Whoever asks by the former time has the whole new one to ask again.
+        let row = BatchRow::license_at(scope, id, change.now.plus(idle.duration()));
+        seats::set_idle_at(&mut change, &[row]).await?;
+    }
+    after.license.updated_at = change.time_after(before.updated_at);
+    let updated = licenses::update(&mut change, scope, &after).await;
+    updated.map_err(on_broken_reference(unknown_plan()))?;
+    if after.name != before.name {
+        phrases::set_of_license(&mut change, scope, id, after.name.as_ref()).await?;
+    }
+    let event = event(&before, &after);
+    Ok(change.commit(Changed(after), event).await?)
+}
+
+/// Deletes a license that was never assigned, as far as its events are kept.
+pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<LicenseDetails>, Error> {
+    let scope = change.scope();
+    let license = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&license)?;
+    phrases::set_of_license(&mut change, scope, id, None).await?;
+    license_keys::delete_of_license(&mut change, scope, id).await?;
+    licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
+    // Nobody has it. If somebody had, it was unassigned.
+    let (subject, kind) = (id.to_string(), EventType::LicenseUnassigned.as_str());
+    let filter =
+        EventFilter { subject: Some(&subject), kind: Some(kind), ..EventFilter::default() };
+    let mut last = Collected::new(Page::newest_first(None, 1));
+    while let Some(page) = last.next {
+        last.add(events::page(&mut change, scope, filter, page).await?);
+    }
+    if !last.records.is_empty() {
+        return Err(EVER_ASSIGNED);
+    }
+    let event = NewEvent::license_deleted(&license);
+    Ok(change.commit(Changed(license), event).await?)
+}
