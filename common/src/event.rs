@@ -131,6 +131,26 @@ pub struct EventData {
     pub reason: Option<Open<FreedFor>>,
 }
 
+impl EventData {
+    /// The members that the event changed, each with its value before and after; those of `terms`
+    /// one by one. When it was changed goes without saying.
+    pub fn changes(&self) -> Vec<(&str, &Value, &Value)> {
+        let mut changes = Vec::new();
+        for (member, before) in self.previous.iter().flatten() {
+            let after = self.object.get(member).unwrap_or(&Value::Null);
+            match (member.as_str(), before.as_object().or(after.as_object())) {
+                ("updatedAt", _) => {}
+                ("terms", Some(terms)) => {
+                    let each = terms.keys().map(|term| (&**term, &before[term], &after[term]));
+                    changes.extend(each.filter(|(_, before, after)| before != after));
+                }
+                (member, _) => changes.push((member, before, after)),
+            }
+        }
+        changes
+    }
+}
+
 /// A change in one mode of a tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]

@@ -145,12 +145,12 @@ pub fn actor(event: &Event) -> String {
 
 /// `maxSeats: 3 → 5`; for a new or deleted record what it is.
 fn change(event: &Event) -> String {
-    let Some(previous) = &event.data.previous else { return identity(event) };
-    let members = previous.iter().filter(|(name, _)| *name != "updatedAt");
-    let changes = members.map(|(name, old)| {
-        let new = event.data.object.get(name).unwrap_or(&Value::Null);
-        format!("{name}: {} → {}", shown(old), shown(new))
-    });
+    if event.data.previous.is_none() {
+        return identity(event);
+    }
+    let changes = event.data.changes().into_iter();
+    let changes =
+        changes.map(|(name, old, new)| format!("{name}: {} → {}", shown(old), shown(new)));
     changes.collect::<Vec<_>>().join(", ")
 }
 

@@ -14,6 +14,7 @@ use crate::store::{Cursor, Page};
 const MOST: i64 = 200;
 
 /// What a vendor sells, by name.
+#[derive(Default)]
 pub struct Catalog {
     /// None if there are too many for a list.
     pub products: Option<Vec<Product>>,

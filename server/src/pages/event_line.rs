@@ -103,9 +103,7 @@ pub fn actor(actor: &EventActor) -> String {
 
 /// What the event changed: each member with its value before and after.
 pub fn changes(event: &Event) -> Vec<String> {
-    let previous = event.data.previous.iter().flatten();
-    let changed = previous.filter(|(member, _)| *member != "updatedAt").map(|(member, before)| {
-        let after = event.data.object.get(member).unwrap_or(&Value::Null);
+    let changed = event.data.changes().into_iter().map(|(member, before, after)| {
         let (label, [before, after]) = in_words(member, [before, after]);
         format!("{label}: {before} → {after}")
     });

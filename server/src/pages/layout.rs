@@ -163,6 +163,9 @@ notices! {
         not copy it, replace it.";
     LimitChanged = "Seat limit changed from {from} to {to}.";
     TermsChanged = "Floating and grace saved.";
+    PlanChanged = "Plan changed. Each user gets what it has with the next validation.";
+    Handed = "License handed from {from} to {to}.";
+    HandedWithSeat = "License and seat handed from {from} to {to}.";
     SeatReleased = "Seat freed. The user stays assigned.";
     SeatFreedBefore = "Nothing to free: the user holds no seat.";
     LimitBelowUsed = "Seat limit changed from {from} to {to}. More seats are in use: nobody lost \

@@ -84,3 +84,49 @@ async fn the_terms_of_a_plan_are_saved() {
     let stored = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
     assert!(stored["seatIdleMinutes"].is_null() && stored["expiresFrom"].is_null(), "{stored}");
 }
+
+/// A license goes to a colleague; who is unknown is asked about first.
+#[tokio::test]
+async fn a_license_is_handed_over_on_its_page() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "bob"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("ada").await.data();
+    let visitor = admin(&app).await;
+    let path = format!("{}/transfer", license_page(&license));
+    let fields = [("userId", "ada"), ("toUserId", "eve")];
+    let page = send(&visitor, &path, &fields).await;
+    assert!(page.contains("Create user and"), "{page}");
+    assert!(app.user("eve").await.is_null());
+    let confirmed = [&fields[..], &[("confirmed", "eve")]].concat();
+    let page = send(&visitor, &path, &confirmed).await;
+    assert!(page.contains("License and seat handed from ada to eve."), "{page}");
+    assert_eq!(app.validate("eve").await.verdict(), "valid");
+    let page = send(&visitor, &path, &[("userId", "eve"), ("toUserId", "eve")]).await;
+    assert!(page.contains("has this license already"), "{page}");
+    let page = send(&visitor, &path, &fields).await;
+    assert!(page.contains("no longer has the license"), "{page}");
+}
+
+/// The form says what the users of the license lose, before it moves it to another plan.
+#[tokio::test]
+async fn a_license_is_moved_to_another_plan_on_its_page() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 5, "features": ["export"] })).await;
+    let plan = app.plan(json!({ "maxSeats": 2, "features": ["sso"], "graceDays": 7 })).await;
+    let visitor = admin(&app).await;
+    let path = format!("{}/plan", license_page(&license));
+    let page = send(&visitor, &path, &[("planId", &*plan)]).await;
+    for said in ["Seats: 2, now 5.", "Its users lose: export.", "They get: sso.", "another product"]
+    {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert_ne!(stored(&app, &license).await["planId"], *plan);
+    let page = send(&visitor, &path, &[("planId", &*plan), ("confirmed", "yes")]).await;
+    assert!(page.contains("Plan changed."), "{page}");
+    assert_eq!(stored(&app, &license).await["planId"], *plan);
+    let page = send(&visitor, &path, &[("planId", "pln_01h455vb4pex5vsknk084sn02q")]).await;
+    assert!(page.contains("The plan was not changed"), "{page}");
+}

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
     AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status,
-    Timestamp, UpdateLicense,
+    Timestamp, TransferLicense, UpdateLicense,
 };
 
 use super::questions::{self, missing_in};
@@ -18,6 +18,7 @@ use crate::ops::change::Change;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::{release, typed_users};
+use crate::pages::catalog::chosen_plan;
 use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::{
@@ -37,6 +38,8 @@ pub enum Action {
     Assign,
     Unassign,
     Release,
+    Transfer,
+    Plan,
 }
 
 impl FromRequestParts<App> for Action {
@@ -50,6 +53,8 @@ impl FromRequestParts<App> for Action {
             Some("expiry") => Self::Expiry,
             Some("terms") => Self::Terms,
             Some("release") => Self::Release,
+            Some("transfer") => Self::Transfer,
+            Some("plan") => Self::Plan,
             Some("features") => Self::Features,
             Some("assign") => Self::Assign,
             Some("unassign") => Self::Unassign,
@@ -79,6 +84,8 @@ pub async fn change(
             Action::Assign => form.assign().await?,
             Action::Unassign => form.unassign().await?.into(),
             Action::Release => form.release().await?.into(),
+            Action::Transfer => form.transfer().await?,
+            Action::Plan => form.set_plan().await?,
         };
         Ok(visitor.redirect(&back, done))
     });
@@ -101,6 +108,8 @@ pub async fn change(
         Action::Assign => "The license was not assigned",
         Action::Unassign => "The license was not unassigned",
         Action::Release => "The seat was not freed",
+        Action::Transfer => "The license was not handed over",
+        Action::Plan => "The plan was not changed",
     };
     let again = |visitor, error| {
         show(&app, visitor, id, ShowQuery::default(), title, FormState { fields, error })
@@ -232,7 +241,8 @@ impl SentForm<'_> {
         self.stored().await?;
         let view = self.app.ops.view(self.visitor.scope);
         let (user_id, typed) = typed_users::one(view, "userId", text).await?;
-        questions::ask_about_user(&typed, self.id, self.fields)?;
+        let with = |user| Fields { user_id: Some(user), ..self.fields.confirmed("") };
+        questions::ask_about_user(&typed, "assign", self.id, self.fields, with)?;
         let new = AssignLicense::to(user_id);
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?))
@@ -251,6 +261,37 @@ impl SentForm<'_> {
             Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore),
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn transfer(&self) -> Result<Done, Stop> {
+        let from_user_id = self.user()?;
+        let text = given("toUserId", &self.fields.to_user_id)?;
+        // A license that does not exist is not asked about.
+        self.stored().await?;
+        let view = self.app.ops.view(self.visitor.scope);
+        let (to_user_id, typed) = typed_users::one(view, "toUserId", text).await?;
+        let with = |user| Fields { to_user_id: Some(user), ..self.fields.confirmed("") };
+        questions::ask_about_user(&typed, "transfer", self.id, self.fields, with)?;
+        let request = TransferLicense { from_user_id, to_user_id };
+        let users = (request.from_user_id.to_string(), request.to_user_id.to_string());
+        match licenses::transfer(self.begin().await?, self.id, request).await {
+            Ok(Changed(it)) if it.activation.is_some() => {
+                Ok(Notice::HandedWithSeat.with(users.0, users.1))
+            }
+            Ok(_) => Ok(Notice::Handed.with(users.0, users.1)),
+            Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn set_plan(&self) -> Result<Done, Stop> {
+        let id = chosen_plan(&self.fields.plan_id)?;
+        let before = self.stored().await?;
+        let view = self.app.ops.view(self.visitor.scope);
+        questions::ask_about_plan(view, &before, id, self.fields).await?;
+        let update = UpdateLicense { plan_id: Some(id), ..UpdateLicense::default() };
+        let after = self.update(update).await?;
+        Ok(Notice::PlanChanged.unless(after.updated_at == before.updated_at).into())
     }
 
     async fn unassign(&self) -> Result<Notice, Stop> {

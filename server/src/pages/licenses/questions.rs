@@ -1,8 +1,12 @@
 //! What the forms of a license ask before they do something drastic: the question, as the reason why
 //! the form stops.
 
+use crate::error::Error;
 use chrono::TimeDelta;
-use common::{ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, Timestamp};
+use common::{
+    ExpiresInDays, Feature, Features, GraceDays, LicenseId, LicenseWithSeats, MaxSeats, PlanId,
+    Timestamp,
+};
 
 use super::affected::refused_users;
 use super::show::Fields;
@@ -120,20 +124,69 @@ pub async fn ask_about_expiry(
     Err(question.into())
 }
 
-/// An unknown user.
-pub fn ask_about_user(typed: &TypedUsers, license: LicenseId, fields: &Fields) -> Result<(), Stop> {
+/// Another plan, or the same one anew: what the license gets, and what it loses.
+pub async fn ask_about_plan(
+    view: View,
+    license: &LicenseWithSeats,
+    plan: PlanId,
+    fields: &Fields,
+) -> Result<(), Stop> {
+    if fields.is_confirmed() {
+        return Ok(());
+    }
+    let plan = plans::get(view, plan).await.map_err(|_| Error::unknown("planId", "plan"))?;
+    let seats = |limit: Option<MaxSeats>| limit.map_or("no limit".into(), |it| it.to_string());
+    let mut sentence =
+        format!("Seats: {}, now {}.", seats(plan.max_seats), seats(license.max_seats));
+    let lost = missing_in(&plan.features, &license.features);
+    if !lost.is_empty() {
+        sentence += &format!(" Its users lose: {}.", lost.join(", "));
+    }
+    let gained = missing_in(&license.features, &plan.features);
+    if !gained.is_empty() {
+        sentence += &format!(" They get: {}.", gained.join(", "));
+    }
+    let days = |days: Option<GraceDays>| days.map_or("none".into(), |days| days.to_string());
+    if plan.grace_days != license.terms.grace_days {
+        let (new, old) = (days(plan.grace_days), days(license.terms.grace_days));
+        sentence += &format!(" Days of grace: {new}, now {old}.");
+    }
+    if plan.seat_idle_minutes != license.terms.seat_idle_minutes {
+        sentence += match plan.seat_idle_minutes {
+            Some(_) => " Its seats become floating.",
+            None => " Its seats are not floating any more.",
+        };
+    }
+    if plan.product_id != license.product_id {
+        sentence += " The plan is of another product: applications that ask for the old one refuse \
+                     its users.";
+    }
+    sentence += " Its end stays, and nobody loses a seat.";
+    let (name, path) = (plan.name, format!("/licenses/{}/plan", license.id));
+    let title = format!("Move this license to the plan {name}?");
+    let question = Question::new(title, sentence, fields.path_back(license.id));
+    Err(question.choice(format!("Move it to {name}"), path, &fields.confirmed("yes"))?.into())
+}
+
+/// An unknown user, to whom the license is to go; `with` puts another one into the form.
+pub fn ask_about_user(
+    typed: &TypedUsers,
+    action: &str,
+    license: LicenseId,
+    fields: &Fields,
+    with: impl Fn(String) -> Fields,
+) -> Result<(), Stop> {
     if typed.are_confirmed(&fields.confirmed) {
         return Ok(());
     }
-    let path = format!("/licenses/{license}/assign");
+    let path = format!("/licenses/{license}/{action}");
     let question = ask_about(typed.pairs(), fields.path_back(license));
     let confirmed = fields.confirmed(&typed.unknown_text());
     let mut question = question.choice("Create user and assign", path.clone(), &confirmed)?;
     for similar in typed.unknown.iter().flat_map(|unknown| &unknown.similar) {
         let user_id = similar.external_id.to_string();
         let button = format!("Assign to {user_id}");
-        let fields = Fields { user_id: Some(user_id), ..fields.confirmed("") };
-        question = question.choice(button, path.clone(), &fields)?;
+        question = question.choice(button, path.clone(), &with(user_id))?;
     }
     Err(question.into())
 }

@@ -15,6 +15,7 @@ use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::license_keys;
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
+use crate::pages::catalog::Catalog;
 use crate::pages::event_line::{actor, changes};
 use crate::pages::filters::end_in_words;
 use crate::pages::{
@@ -35,6 +36,8 @@ struct LicensePage {
     layout: Layout,
     license: LicenseWithSeats,
     names: Names,
+    /// The plans that it may get, for who may act.
+    catalog: Catalog,
     seats: SeatsBar,
     holders: Vec<SeatHolder>,
     holders_pager: Pager,
@@ -88,6 +91,10 @@ pub struct Fields {
     pub features: Option<String>,
     /// The external id of a user.
     pub user_id: Option<String>,
+    /// The external id of the user who gets the seat of that one.
+    pub to_user_id: Option<String>,
+    /// The plan that the license is to have.
+    pub plan_id: String,
     /// The path of the page to return to, if the form is on another one.
     pub back: String,
     /// When the license was last changed, as the form showed it. A question passes it on.
@@ -161,8 +168,12 @@ pub async fn show(
     let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
     // Who may not act sees no form that says it.
     let refused_users = match visitor.layout.may_act() {
-        true => refused_users(view, &license).await?,
+        true => refused_users(view.clone(), &license).await?,
         false => String::new(),
+    };
+    let catalog = match visitor.layout.may_act() {
+        true => Catalog::read(&view).await?,
+        false => Catalog::default(),
     };
     fill_in(&mut form.fields, &license);
     let status = form.error.status();
@@ -171,6 +182,7 @@ pub async fn show(
         seats: SeatsBar::of(&license.seats),
         license,
         names,
+        catalog,
         holders,
         holders_pager,
         waiting,
@@ -195,6 +207,9 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     fields.seat_idle_minutes.get_or_insert_with(text(idle));
     let grace = license.terms.grace_days.map(|days| days.to_string());
     fields.grace_days.get_or_insert_with(text(grace));
+    if fields.plan_id.is_empty() {
+        fields.plan_id = license.plan_id.to_string();
+    }
     let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();
     fields.features.get_or_insert_with(|| features.join("\n"));
 }
