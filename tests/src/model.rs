@@ -127,7 +127,15 @@ fn no_seat_too_many(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool
             |turn: &Turn| matches!(turn.call, Call::SetSeats { license, .. } if license == at);
         let (had, has) = (before.state.seats(at), after.state.seats(at));
         let room = terms.max_seats.is_none_or(|max| has.len() <= max as usize);
-        room || has.is_subset(&had) || turns.iter().any(moved)
+        // A seat that was handed over is a new one in the place of another.
+        let handed = |seat| {
+            turns.iter().any(|turn| {
+                matches!(turn.result, CallResult::Transferred { seat: own, .. } if own == Some(seat))
+            })
+        };
+        let is_none_new = has.len() <= had.len()
+            && has.iter().all(|seat| had.contains(seat) || handed(*seat));
+        room || is_none_new || turns.iter().any(moved)
     })
 }
 
@@ -145,6 +153,7 @@ fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool 
     after.checked.iter().all(|(seat, at)| {
         let times = turns.iter().filter_map(|turn| match turn.result {
             CallResult::Valid { seat: own, .. } if own == *seat => turn.checked,
+            CallResult::Transferred { seat: Some(own), .. } if own == *seat => turn.checked,
             _ => None,
         });
         let times: Vec<Timestamp> = times.collect();

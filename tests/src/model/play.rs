@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use common::{
-    Activation, ActivationId, Assignment, AssignmentId, Explanation, License, LicenseId, MaxSeats,
-    Name, ProductId, Released, TenantId, Timestamp, Usage, Validation,
+    Activation, ActivationId, Assignment, AssignmentId, Explanation, License, LicenseAssignment,
+    LicenseId, MaxSeats, Name, ProductId, Released, TenantId, Timestamp, Usage, Validation,
 };
 use licd::db::Db;
 use licd::ops::tenants;
@@ -289,16 +289,16 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
         Call::Release { user } => {
             caller.post("/api/v1/release", json!({ "userId": name(user) })).await
         }
+        Call::Transfer { user, to, license } => {
+            let path = format!("/api/v1/admin/licenses/{}/transfer", licenses[license]);
+            let users = json!({ "fromUserId": name(user), "toUserId": name(to) });
+            caller.post(&path, users).await
+        }
     }
 }
 
 /// Any answer that the call cannot have at all fails the test here.
 fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
-    let terms = |license: &License| Terms {
-        status: license.status,
-        max_seats: license.max_seats.map(MaxSeats::get),
-        expiry: expiry(license.expires_at),
-    };
     let data = || answer.data().clone();
     let mut checked = None;
     let result = match (call, answer.status) {
@@ -335,22 +335,37 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         (Call::MakeUser { .. }, 200 | 201) => CallResult::User { new: answer.status == 201 },
         (Call::DeleteUser { .. }, 200) => CallResult::Deleted,
         (Call::DeleteUser { .. }, 404) => CallResult::NoUser,
-        (Call::Usage { .. }, 200) => {
-            let usage: Usage = from_value(data()).unwrap();
-            let seats: BTreeSet<_> =
-                usage.activations.iter().map(|seat| seat.activation.id).collect();
-            let totals = [usage.total_activations, usage.active_seats];
-            assert_eq!(totals, [seats.len() as i64; 2], "{answer}");
-            CallResult::Usage { terms: terms(&usage.license), seats }
-        }
+        (Call::Usage { .. }, 200) => usage(from_value(data()).unwrap()),
         (Call::Release { .. }, 200) => {
             let released: Released = from_value(data()).unwrap();
             let released = released.released.into_iter();
             CallResult::Released(released.map(|it| place(licenses, it.license_id)).collect())
         }
+        (Call::Transfer { .. }, 200) => {
+            let handed: LicenseAssignment = from_value(data()).unwrap();
+            checked = handed.activation.as_ref().map(|seat| seat.last_checked_at);
+            let seat = handed.activation.map(|seat| seat.id);
+            CallResult::Transferred { id: handed.assignment.id, seat }
+        }
+        (Call::Transfer { .. }, 404) => CallResult::NotAssigned,
+        (Call::Transfer { .. }, 409) => CallResult::HasIt,
         _ => panic!("{call:?} was answered {answer}"),
     };
     Turn { call, result, checked }
+}
+
+fn terms(license: &License) -> Terms {
+    Terms {
+        status: license.status,
+        max_seats: license.max_seats.map(MaxSeats::get),
+        expiry: expiry(license.expires_at),
+    }
+}
+
+fn usage(usage: Usage) -> CallResult {
+    let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.activation.id).collect();
+    assert_eq!([usage.total_activations, usage.active_seats], [seats.len() as i64; 2]);
+    CallResult::Usage { terms: terms(&usage.license), seats }
 }
 
 fn assignment(data: Value) -> AssignmentId {

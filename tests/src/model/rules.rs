@@ -11,19 +11,37 @@ use super::scenario::{Call, Expiry, PRODUCTS, Terms, product_of};
 /// gets the same id as long as the seat is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallResult {
-    Valid { license: usize, terms: Terms, seat: ActivationId },
+    Valid {
+        license: usize,
+        terms: Terms,
+        seat: ActivationId,
+    },
     Invalid(Reason),
     UnknownProduct,
     Explained(Option<Reason>),
-    Assigned { id: AssignmentId, new: bool },
+    Assigned {
+        id: AssignmentId,
+        new: bool,
+    },
     Unassigned(AssignmentId),
     NotAssigned,
     License(Terms),
-    User { new: bool },
+    User {
+        new: bool,
+    },
     Deleted,
     NoUser,
-    Usage { terms: Terms, seats: BTreeSet<ActivationId> },
+    Usage {
+        terms: Terms,
+        seats: BTreeSet<ActivationId>,
+    },
     Released(BTreeSet<usize>),
+    Transferred {
+        id: AssignmentId,
+        seat: Option<ActivationId>,
+    },
+    /// The receiver of a transfer has the license already.
+    HasIt,
 }
 
 /// All that the service remembers.
@@ -99,6 +117,7 @@ impl State {
                 *result == if known { CallResult::Deleted } else { CallResult::NoUser }
             }
             Call::Release { user } => *result == self.release(user),
+            Call::Transfer { user, to, license } => self.transfer([user, to], license, result),
             Call::Usage { license } => {
                 let terms = self.licenses[license];
                 *result == CallResult::Usage { terms, seats: self.seats(license) }
@@ -240,6 +259,29 @@ impl State {
             }
             _ => false,
         }
+    }
+
+    fn transfer(&mut self, [user, to]: [usize; 2], license: usize, result: &CallResult) -> bool {
+        let link_of = |links: BTreeMap<AssignmentId, HeldLicense>| {
+            links.into_iter().find(|(_, link)| link.license == license)
+        };
+        let kept = link_of(self.links(to));
+        let Some((given, link)) = link_of(self.links(user)) else {
+            return *result == CallResult::NotAssigned;
+        };
+        if kept.is_some_and(|(_, kept)| kept.seat.is_some() || link.seat.is_none()) {
+            return *result == CallResult::HasIt;
+        }
+        let CallResult::Transferred { id, seat } = *result else { return false };
+        self.free(link.seat);
+        self.users.get_mut(&user).unwrap().remove(&given);
+        let links = self.users.entry(to).or_default();
+        let is_last = links.keys().next_back().is_none_or(|last| *last < id);
+        links.insert(id, HeldLicense { license, seat });
+        let is_right = kept.map_or(is_last, |(kept, _)| kept == id);
+        // A seat that goes over is another one.
+        let is_new = seat.is_none_or(|seat| Some(seat) != link.seat);
+        is_right && is_new && seat.is_some() == link.seat.is_some()
     }
 
     fn unassign(&mut self, user: usize, license: usize) -> CallResult {

@@ -77,6 +77,12 @@ pub enum Call {
     Release {
         user: usize,
     },
+    /// An administrator hands the license with its seat to another user, or to the same one.
+    Transfer {
+        user: usize,
+        to: usize,
+        license: usize,
+    },
 }
 
 /// Users who were away for so long that their seats are idle, and the calls that come then.
@@ -113,6 +119,7 @@ pub fn scenarios() -> impl Strategy<Value = Scenario> {
 /// Mostly what keeps licenses in use: else nearly all answers would be refusals.
 fn calls() -> impl Strategy<Value = Call> {
     let unassign = (0..USERS, 0..LICENSES);
+    let transfer = (0..USERS, 0..USERS, 0..LICENSES);
     let set_seats = (0..LICENSES, limits());
     let explain = (0..USERS, option::of(0..=PRODUCTS));
     prop_oneof![
@@ -127,6 +134,7 @@ fn calls() -> impl Strategy<Value = Call> {
         2 => (0..USERS).prop_map(|user| Call::DeleteUser { user }),
         1 => (0..LICENSES).prop_map(|license| Call::Usage { license }),
         1 => (0..USERS).prop_map(|user| Call::Release { user }),
+        3 => transfer.prop_map(|(user, to, license)| Call::Transfer { user, to, license }),
     ]
 }
 
