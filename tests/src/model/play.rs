@@ -335,7 +335,7 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         (Call::MakeUser { .. }, 200 | 201) => CallResult::User { new: answer.status == 201 },
         (Call::DeleteUser { .. }, 200) => CallResult::Deleted,
         (Call::DeleteUser { .. }, 404) => CallResult::NoUser,
-        (Call::Usage { .. }, 200) => usage(from_value(data()).unwrap()),
+        (Call::Usage { .. }, 200) => usage(&from_value(data()).unwrap()),
         (Call::Release { .. }, 200) => {
             let released: Released = from_value(data()).unwrap();
             let released = released.released.into_iter();
@@ -362,7 +362,7 @@ fn terms(license: &License) -> Terms {
     }
 }
 
-fn usage(usage: Usage) -> CallResult {
+fn usage(usage: &Usage) -> CallResult {
     let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.activation.id).collect();
     assert_eq!([usage.total_activations, usage.active_seats], [seats.len() as i64; 2]);
     CallResult::Usage { terms: terms(&usage.license), seats }
