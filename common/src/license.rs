@@ -72,6 +72,15 @@ impl<S: PartialEq<Status>> License<S> {
     pub fn is_in_grace(&self, terms: &Terms, now: Timestamp) -> bool {
         self.in_grace_until(terms, now).is_some()
     }
+
+    /// When the next term of a license begins that is renewed now: when this one ends, or ended if it
+    /// is in grace, so that nobody loses days by paying early, or gains them by paying late.
+    pub fn renews_from(&self, terms: &Terms, now: Timestamp) -> Timestamp {
+        match self.expires_at {
+            Some(end) if end > now || self.is_in_grace(terms, now) => end,
+            _ => now,
+        }
+    }
 }
 
 impl From<Status> for Open<Status> {

@@ -221,8 +221,17 @@ string_enum! {
 pub struct Term {
     /// How long it lasts.
     pub days: ExpiresInDays,
-    /// When it ends if it begins now.
+    /// When it ends if the license is renewed now.
     pub expires_at: Timestamp,
+}
+
+#[cfg(feature = "server")]
+impl Term {
+    /// None if its end cannot be represented.
+    pub fn beginning(start: Timestamp, days: ExpiresInDays) -> Option<Self> {
+        let expires_at = start.plus(chrono::TimeDelta::days(days.get().into()));
+        expires_at.is_valid().then_some(Self { days, expires_at })
+    }
 }
 
 string_enum! {

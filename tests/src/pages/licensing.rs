@@ -130,3 +130,18 @@ async fn a_license_is_moved_to_another_plan_on_its_page() {
     let page = send(&visitor, &path, &[("planId", "pln_01h455vb4pex5vsknk084sn02q")]).await;
     assert!(page.contains("The plan was not changed"), "{page}");
 }
+
+/// One click renews by the plan's term, from the end of the present one.
+#[tokio::test]
+async fn a_license_is_renewed_on_its_page() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "expiresInDays": 365 })).await;
+    let license = app.license_of(&plan).await;
+    app.update(&license, json!({ "expiresAt": "2090-01-31T12:00:00Z" })).await.data();
+    let visitor = admin(&app).await;
+    let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
+    assert!(page.contains("Renew for 365 days, through 2091-01-31"), "{page}");
+    app.update(&license, json!({ "clear": ["expiresAt"] })).await.data();
+    let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
+    assert!(!page.contains("Renew for"), "{page}");
+}

@@ -114,15 +114,12 @@ async fn renew(
         return Err(Error::new(Exit::Rejected, "not_started", message)
             .fix(format!("licctl licenses update {} --starts-with-days {days}", was.id)));
     }
-    let Some(end) = was.expires_at else {
+    if was.expires_at.is_none() {
         let message = format!("License {} never expires.", was.id);
         return Err(Error::new(Exit::Rejected, "never_expires", message)
             .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
-    };
-    // Who pays in the days of grace does not get them for nothing.
-    let in_grace = was.is_in_grace(&was.terms, ctx.now);
-    let start = if in_grace { end } else { end.max(ctx.now) };
-    let end = terms.end_of(&was, start)?;
+    }
+    let end = terms.end_of(&was, was.renews_from(&was.terms, ctx.now))?;
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;
     // Concurrent renewals would begin at the same end, so the second is refused.

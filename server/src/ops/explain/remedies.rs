@@ -1,9 +1,8 @@
 //! What would help a refused user.
 
-use chrono::TimeDelta;
 use common::{
-    ActivationId, ExpiresInDays, ExplainedLicense, MaxSeats, Reason, Remedy, RemedyType, Status,
-    Term, Timestamp, Verdict,
+    ActivationId, ExplainedLicense, MaxSeats, Reason, Remedy, RemedyType, Status, Term, Timestamp,
+    Verdict,
 };
 
 use crate::db::Conn;
@@ -84,18 +83,12 @@ async fn find_remedies(
             // It may have such a status, an end in the past, or both.
             let activate =
                 (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
-            let in_grace = license.is_in_grace(&decides.terms, now);
-            let start = license.expires_at.filter(|_| in_grace).unwrap_or(now);
-            let term = days.and_then(|days| term(days, start));
+            let start = license.renews_from(&decides.terms, now);
+            let term = days.and_then(|days| Term::beginning(start, days));
             let renew =
                 license.has_ended(now).then(|| Remedy { term, ..Remedy::new(RemedyType::Renew) });
             activate.into_iter().chain(renew).collect()
         }
         Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),
     })
-}
-
-fn term(days: ExpiresInDays, start: Timestamp) -> Option<Term> {
-    let expires_at = start.plus(TimeDelta::days(days.get().into()));
-    expires_at.is_valid().then_some(Term { days, expires_at })
 }

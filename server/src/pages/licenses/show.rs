@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{
-    Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Timestamp,
+    Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Term, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,15 @@ use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
-use crate::ops::license_keys;
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
+use crate::ops::view::View;
+use crate::ops::{license_keys, plans};
 use crate::pages::catalog::Catalog;
 use crate::pages::event_line::{actor, changes};
 use crate::pages::filters::end_in_words;
 use crate::pages::{
-    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, filters, last_day, once,
-    page, short,
+    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, counted, filters, last_day,
+    once, page, short,
 };
 use crate::store::Page;
 
@@ -48,6 +49,8 @@ struct LicensePage {
     events: Vec<Event>,
     /// Whom it hits if the license stops being valid.
     refused_users: String,
+    /// The next term, if the license ends and its plan has one.
+    renewal: Option<Term>,
     /// What a form that was refused did not do.
     title: &'static str,
     form: FormState<Fields>,
@@ -171,6 +174,7 @@ pub async fn show(
         true => refused_users(view.clone(), &license).await?,
         false => String::new(),
     };
+    let renewal = renewal(view.clone(), &license).await?;
     let catalog = match visitor.layout.may_act() {
         true => Catalog::read(&view).await?,
         false => Catalog::default(),
@@ -191,10 +195,20 @@ pub async fn show(
         keys_pager,
         events,
         refused_users,
+        renewal,
         title,
         form,
     };
     page(status, &shown)
+}
+
+async fn renewal(view: View, license: &LicenseWithSeats) -> Result<Option<Term>, Error> {
+    if license.expires_at.is_none() {
+        return Ok(None);
+    }
+    let days = plans::get(view, license.plan_id).await?.expires_in_days;
+    let start = license.renews_from(&license.terms, Timestamp::now());
+    Ok(days.and_then(|days| Term::beginning(start, days)))
 }
 
 /// Fills in the terms of the license, but for fields that were sent.
