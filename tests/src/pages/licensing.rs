@@ -6,6 +6,16 @@ use super::acts::{license_page, send, stored, user_page};
 use super::admin;
 use crate::harness::App;
 
+/// A license of one seat, which ada holds, and for which bob waits.
+async fn one_seat(app: &App) -> String {
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "bob"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("ada").await.data();
+    license
+}
+
 /// What was bought is to decide, and not the trial that the user has.
 #[tokio::test]
 async fn a_license_is_put_before_the_others_of_a_user() {
@@ -30,11 +40,7 @@ async fn a_license_is_put_before_the_others_of_a_user() {
 #[tokio::test]
 async fn terms_are_set_and_a_seat_is_freed_on_the_page_of_a_license() {
     let app = App::start().await;
-    let license = app.license(json!({ "maxSeats": 1 })).await;
-    for user in ["ada", "bob"] {
-        app.assign(&license, user).await.data();
-    }
-    app.validate("ada").await.data();
+    let license = one_seat(&app).await;
     let visitor = admin(&app).await;
     let path = license_page(&license);
     let terms = [("seatIdleMinutes", "60"), ("graceDays", "14")];
@@ -89,11 +95,7 @@ async fn the_terms_of_a_plan_are_saved() {
 #[tokio::test]
 async fn a_license_is_handed_over_on_its_page() {
     let app = App::start().await;
-    let license = app.license(json!({ "maxSeats": 1 })).await;
-    for user in ["ada", "bob"] {
-        app.assign(&license, user).await.data();
-    }
-    app.validate("ada").await.data();
+    let license = one_seat(&app).await;
     let visitor = admin(&app).await;
     let path = format!("{}/transfer", license_page(&license));
     let fields = [("userId", "ada"), ("toUserId", "eve")];
@@ -105,7 +107,7 @@ async fn a_license_is_handed_over_on_its_page() {
     assert!(page.contains("License and seat handed from ada to eve."), "{page}");
     assert_eq!(app.validate("eve").await.verdict(), "valid");
     let page = send(&visitor, &path, &[("userId", "eve"), ("toUserId", "eve")]).await;
-    assert!(page.contains("has this license already"), "{page}");
+    assert!(page.contains("has it already"), "{page}");
     let page = send(&visitor, &path, &fields).await;
     assert!(page.contains("no longer has the license"), "{page}");
 }

@@ -127,7 +127,7 @@ fn a_member_that_is_set_elsewhere_says_where() {
         ),
         (
             UpdateLicense::SET_ELSEWHERE,
-            parse::<UpdateLicense>(br#"{"planId":1}"#, UpdateLicense::SET_ELSEWHERE).err(),
+            parse::<UpdateLicense>(br#"{"productId":1}"#, UpdateLicense::SET_ELSEWHERE).err(),
         ),
         (&[][..], parse::<UpdateLicense>(br#"{"createdAt":1}"#, &[]).err()),
     ] {

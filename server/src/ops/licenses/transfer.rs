@@ -16,9 +16,8 @@ use crate::store::assignments::AssignmentWithSeat;
 use crate::store::batch_rows::BatchRow;
 use crate::store::{assignments, licenses, seats, users as stored_users};
 
-const HAS_IT: Error = Error::Conflict(
-    "The user has this license already, with a seat or with none to hand over: unassign the other one",
-);
+const HAS_IT: Error =
+    Error::Conflict("The user who is to get the license has it already: unassign the other one");
 
 /// Takes the license from one user and gives it to another, who is created if unknown. A seat goes
 /// over with it in the same transaction, so nobody else gets it in between.
