@@ -328,8 +328,8 @@ fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
     let (Value::Object(mut before), Value::Object(after)) = (before, after) else {
         return Map::new();
     };
-    for name in after.keys().filter(|name| !before.contains_key(*name)).collect::<Vec<_>>() {
-        before.insert(name.clone(), Value::Null);
+    for name in after.keys() {
+        before.entry(name.as_str()).or_insert(Value::Null);
     }
     before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
 }

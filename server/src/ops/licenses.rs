@@ -7,9 +7,9 @@ mod transfer;
 
 use chrono::Duration;
 use common::{
-    ActivationId, AssignmentId, CreateLicense, ExpiresFrom, License, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, PlanId, ProductId,
-    Status, Terms, Timestamp,
+    ActivationId, AssignmentId, CreateLicense, ExpiresFrom, ExpiresInDays, License,
+    LicenseAssignment, LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats,
+    Plan, PlanId, ProductId, Status, Terms, Timestamp,
 };
 
 use super::change::Change;
@@ -34,6 +34,12 @@ pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 
 fn unknown_plan() -> Error {
     Error::unknown("planId", "plan")
+}
+
+/// What a license takes over from its plan beside limit and features.
+fn terms_of(plan: &Plan, starts_with_days: Option<ExpiresInDays>) -> Terms {
+    let Plan { seat_idle_minutes, grace_days, .. } = *plan;
+    Terms { seat_idle_minutes, grace_days, starts_with_days }
 }
 
 /// The most users without a seat that are counted: a license may have a million.
@@ -65,11 +71,7 @@ async fn create_ending(
     let plan = plan.ok_or_else(unknown_plan)?;
     let days = new.expires_in_days.or(plan.expires_in_days);
     let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation) && new.expires_at.is_none();
-    let terms = Terms {
-        seat_idle_minutes: plan.seat_idle_minutes,
-        grace_days: plan.grace_days,
-        starts_with_days: days.filter(|_| waits),
-    };
+    let terms = terms_of(&plan, days.filter(|_| waits));
     let days = days.filter(|_| !waits);
     let end_of_days = days.map(|days| end_of_days(now.plus(Duration::days(days.get().into()))));
     let license = License {

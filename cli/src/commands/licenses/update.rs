@@ -1,6 +1,6 @@
 //! `licctl licenses update`.
 
-use common::{Feature, GraceDays, LicenseField, MaxSeats, Name, Plan, UpdateLicense};
+use common::{Feature, LicenseField, MaxSeats, Name, Plan, UpdateLicense};
 
 use super::{LicenseArg, with_state};
 use crate::client::{License, LicenseWithSeats};
@@ -101,8 +101,8 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             in_words(seconds)
         ));
     }
-    if body.plan_id.is_some() {
-        note_what_goes(ctx, &license, &now.data, plan.as_ref().and_then(|it| it.grace_days), &body);
+    if let Some(plan) = &plan {
+        note_what_goes(ctx, &license, &now.data, plan, &body);
     }
     let now = with_state(ctx, now.data);
     let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
@@ -133,7 +133,7 @@ fn note_what_goes(
     ctx: &Context,
     before: &LicenseWithSeats,
     after: &License,
-    grace: Option<GraceDays>,
+    plan: &Plan,
     body: &UpdateLicense,
 ) {
     let lost = before.features.iter().filter(|feature| !after.features.contains(feature));
@@ -141,7 +141,7 @@ fn note_what_goes(
     if !lost.is_empty() {
         ctx.note(&format!("without the former {}: --feature keeps features", lost.join(", ")));
     }
-    let had = before.terms.grace_days.filter(|_| grace.or(body.grace_days).is_none());
+    let had = before.terms.grace_days.filter(|_| plan.grace_days.or(body.grace_days).is_none());
     if let Some(days) = had {
         ctx.note(&format!("without the former {days} days of grace: --grace {days}d keeps them"));
     }

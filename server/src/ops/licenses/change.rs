@@ -2,7 +2,7 @@
 
 use common::{EventType, LicenseDetails, LicenseField, LicenseId, Plan, Status, UpdateLicense};
 
-use super::{NOT_FOUND, unknown_plan};
+use super::{NOT_FOUND, terms_of, unknown_plan};
 use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::ops::change::{Change, Events};
@@ -82,12 +82,11 @@ pub async fn set_status(
 
 /// Gives the license the plan and what it says, but for its end.
 fn take_plan(details: &mut LicenseDetails, plan: Plan) {
+    details.terms = terms_of(&plan, details.terms.starts_with_days);
     details.license.plan_id = plan.id;
     details.license.product_id = plan.product_id;
     details.license.max_seats = plan.max_seats;
     details.license.features = plan.features;
-    details.terms.seat_idle_minutes = plan.seat_idle_minutes;
-    details.terms.grace_days = plan.grace_days;
 }
 
 /// Changes a license under its lock. `updatedAt` stays if nothing changes.

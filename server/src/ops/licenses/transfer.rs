@@ -75,17 +75,15 @@ async fn lock_users(
     TransferLicense { from_user_id, to_user_id }: &TransferLicense,
 ) -> db::Result<(Option<User>, bool, User)> {
     let scope = change.scope();
-    let from = stored_users::find_external(change, scope, from_user_id).await?;
-    let Some(from) = from else {
-        let (is_new, to) = users::ensure(change, to_user_id).await?;
-        return Ok((None, is_new, to));
-    };
-    let to = stored_users::find_external(change, scope, to_user_id).await?;
-    if to.is_some_and(|to| to.id < from.id) {
-        let (is_new, to) = users::ensure(change, to_user_id).await?;
-        return Ok((stored_users::lock(change, scope, from.id).await?, is_new, to));
+    let from = stored_users::find_external(change, scope, from_user_id).await?.map(|it| it.id);
+    let to = stored_users::find_external(change, scope, to_user_id).await?.map(|it| it.id);
+    if let Some(to) = to.filter(|to| from.is_some_and(|from| *to < from)) {
+        stored_users::lock(change, scope, to).await?;
     }
-    let from = stored_users::lock(change, scope, from.id).await?;
+    let from = match from {
+        Some(id) => stored_users::lock(change, scope, id).await?,
+        None => None,
+    };
     let (is_new, to) = users::ensure(change, to_user_id).await?;
     Ok((from, is_new, to))
 }

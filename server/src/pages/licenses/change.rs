@@ -273,12 +273,10 @@ impl SentForm<'_> {
         let with = |user| Fields { to_user_id: Some(user), ..self.fields.confirmed("") };
         questions::ask_about_user(&typed, "transfer", self.id, self.fields, with)?;
         let request = TransferLicense { from_user_id, to_user_id };
-        let users = (request.from_user_id.to_string(), request.to_user_id.to_string());
+        let (from, to) = (request.from_user_id.to_string(), request.to_user_id.to_string());
         match licenses::transfer(self.begin().await?, self.id, request).await {
-            Ok(Changed(it)) if it.activation.is_some() => {
-                Ok(Notice::HandedWithSeat.with(users.0, users.1))
-            }
-            Ok(_) => Ok(Notice::Handed.with(users.0, users.1)),
+            Ok(Changed(it)) if it.activation.is_some() => Ok(Notice::HandedWithSeat.with(from, to)),
+            Ok(_) => Ok(Notice::Handed.with(from, to)),
             Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore.into()),
             Err(error) => Err(error.into()),
         }

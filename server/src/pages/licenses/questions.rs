@@ -4,8 +4,7 @@
 use crate::error::Error;
 use chrono::TimeDelta;
 use common::{
-    ExpiresInDays, Feature, Features, GraceDays, LicenseId, LicenseWithSeats, MaxSeats, PlanId,
-    Timestamp,
+    ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, PlanId, Timestamp,
 };
 
 use super::affected::refused_users;
@@ -134,7 +133,10 @@ pub async fn ask_about_plan(
     if fields.is_confirmed() {
         return Ok(());
     }
-    let plan = plans::get(view, plan).await.map_err(|_| Error::unknown("planId", "plan"))?;
+    let plan = match plans::get(view, plan).await {
+        Err(Error::NotFound(_)) => return Err(Error::unknown("planId", "plan").into()),
+        found => found?,
+    };
     let seats = |limit: Option<MaxSeats>| limit.map_or("no limit".into(), |it| it.to_string());
     let mut sentence =
         format!("Seats: {}, now {}.", seats(plan.max_seats), seats(license.max_seats));
@@ -146,9 +148,9 @@ pub async fn ask_about_plan(
     if !gained.is_empty() {
         sentence += &format!(" They get: {}.", gained.join(", "));
     }
-    let days = |days: Option<GraceDays>| days.map_or("none".into(), |days| days.to_string());
-    if plan.grace_days != license.terms.grace_days {
-        let (new, old) = (days(plan.grace_days), days(license.terms.grace_days));
+    let (new, old) = (plan.grace_days, license.terms.grace_days);
+    if new != old {
+        let [new, old] = [new, old].map(|it| it.map_or("none".into(), |days| days.to_string()));
         sentence += &format!(" Days of grace: {new}, now {old}.");
     }
     if plan.seat_idle_minutes != license.terms.seat_idle_minutes {

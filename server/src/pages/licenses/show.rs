@@ -170,14 +170,13 @@ pub async fn show(
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
     // Who may not act sees no form that says it.
-    let refused_users = match visitor.layout.may_act() {
-        true => refused_users(view.clone(), &license).await?,
-        false => String::new(),
-    };
-    let renewal = renewal(view.clone(), &license).await?;
-    let catalog = match visitor.layout.may_act() {
-        true => Catalog::read(&view).await?,
-        false => Catalog::default(),
+    let (refused_users, renewal, catalog) = match visitor.layout.may_act() {
+        true => (
+            refused_users(view.clone(), &license).await?,
+            renewal(view.clone(), &license).await?,
+            Catalog::read(&view).await?,
+        ),
+        false => Default::default(),
     };
     fill_in(&mut form.fields, &license);
     let status = form.error.status();
