@@ -200,7 +200,9 @@ def test_no_customer_pays_for_a_replaced_key_or_a_proxy(fake, kind, answer, capl
     for user, source in [("ada", "last answer"), ("grace", "policy")]:
         result = calls("licensed", user, "sso")
         assert (result.valid, result.source, result.status) == (True, source, status)
-    assert [it.levelname for it in caplog.records] == ["ERROR", "ERROR"]
+    # asyncio may remark there on the closed loops of earlier tests.
+    logged = [it.levelname for it in caplog.records if it.name == "licd_client"]
+    assert logged == ["ERROR", "ERROR"]
     assert str(status) in caplog.text and KEY not in caplog.text
     with pytest.raises(ApiError):
         calls("validate", "ada")
