@@ -19,14 +19,15 @@ pub struct ItemResults<T> {
 /// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
 /// refuse the rest too (a wrong key, no server) does. When no item succeeds, the first error is
 /// returned.
-pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
+pub async fn for_each_item<I: Display + Clone, T, F: Future<Output = Result<Option<T>>>>(
     ctx: &Context,
-    items: &[String],
-    act: impl Fn(String) -> F,
+    items: &[I],
+    act: impl Fn(I) -> F,
 ) -> Result<ItemResults<T>> {
-    let act = async |item: &String| act(item.clone()).await;
-    let advice = |untried: &[String]| {
-        let words: Vec<_> = untried.iter().map(|item| quote(item)).collect();
+    let act = async |item: &I| act(item.clone()).await;
+    let advice = |untried: &[I]| {
+        let words: Vec<_> =
+            untried.iter().map(|item| quote(&item.to_string()).into_owned()).collect();
         format!("not tried: {}", words.join(" "))
     };
     each(ctx, items, act, Error::stops_the_rest, advice).await

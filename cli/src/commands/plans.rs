@@ -1,8 +1,10 @@
-//! `licctl plans`: list, show, create, update and delete plans.
+//! `licctl plans`: list, show, create, update and delete plans, and apply one to what was sold.
+
+mod apply;
 
 use common::{
     CreatePlan, ExpiresFrom, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
-    Terms, UpdatePlan,
+    SeatIdleMinutes, Terms, UpdatePlan,
 };
 
 use crate::commands::prelude::*;
@@ -72,6 +74,7 @@ pub enum Verb {
     #[command(visible_alias = "new")]
     Create(CreateArgs),
     Update(UpdateArgs),
+    Apply(apply::ApplyArgs),
     /// Delete a plan without licenses
     Delete(PlanArgs),
 }
@@ -164,6 +167,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
+        Verb::Apply(args) => apply::run(ctx, args).await,
         Verb::Delete(plan) => delete(ctx, &plan).await,
     }
 }
@@ -275,6 +279,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let updated = plans.update(plan.id, &body, ctx.seen(plan.updated_at)).await?;
     let say = |view: View, now: &ApiRecord<Plan>| {
         view.changed(format!("Updated plan {}. Existing licenses keep their terms.", now.name))
+            .next(format!("licctl plans apply {} --dry-run", quote(now.name.as_str())))
     };
     noun::written(ctx, updated, say).await
 }
@@ -304,16 +309,20 @@ fn days_in_words(days: i32) -> String {
     if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }
 
+fn idle_in_words(idle: SeatIdleMinutes) -> String {
+    match idle.get() {
+        minutes if minutes % 1440 == 0 => days_in_words(minutes / 1440),
+        minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
+        minutes => format!("{minutes} min"),
+    }
+}
+
 /// The rows of a card for terms that are set.
 pub fn term_rows(terms: &Terms) -> Vec<(&'static str, TextCell)> {
     let mut rows = Vec::new();
     if let Some(idle) = terms.seat_idle_minutes {
-        let idle = match idle.get() {
-            minutes if minutes % 1440 == 0 => days_in_words(minutes / 1440),
-            minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
-            minutes => format!("{minutes} min"),
-        };
-        rows.push(("seats", TextCell::text(format!("floating: free after {idle} unused"))));
+        let idle = format!("floating: free after {} unused", idle_in_words(idle));
+        rows.push(("seats", TextCell::text(idle)));
     }
     if let Some(days) = terms.grace_days {
         rows.push(("grace", TextCell::text(days_in_words(days.get()))));

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod applying;
 mod bulk;
 mod canary;
 mod catalog;

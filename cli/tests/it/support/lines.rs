@@ -41,6 +41,7 @@ pub const LINES: &[&str] = &[
     "plans get \"Pro annual\"",
     "plans create --product \"Acme Studio\" --name Team --max-seats 5",
     "plans update \"Pro annual\" --max-seats 5",
+    "plans apply \"Pro annual\"",
     "plans delete \"Pro annual\" --yes",
     "products list",
     "products get \"Acme Studio\"",

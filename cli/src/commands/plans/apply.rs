@@ -1,0 +1,219 @@
+//! `licctl plans apply`: gives the licenses that were sold what their plan says now. What a customer
+//! would lose may be what sales agreed with them, so it is applied only when asked for.
+
+use std::fmt::{self, Display};
+
+use clap::ValueEnum;
+use common::{GraceDays, LicenseField, LicenseId, MaxSeats, Name, Plan, Timestamp, UpdateLicense};
+use serde::Serialize;
+
+use super::{PlanArgs, days_in_words, given_or_chosen, idle_in_words, seats};
+use crate::bulk::for_each_item;
+use crate::client::LicenseWithSeats;
+use crate::commands::prelude::*;
+
+const COLUMNS: [Column; 4] = [
+    Column::new("ID", 0),
+    Column::flexible("NAME", 2),
+    Column::kept("CHANGES"),
+    Column::kept("RESULT"),
+];
+
+/// Give sold licenses the seats, features, idle time and grace that their plan has now
+///
+/// A license that would lose any of these is left as it is, since that may be what you agreed with
+/// the customer; --with-losses changes it too. Nobody loses a seat that they hold, and ends stay.
+/// With --dry-run the changes are shown, and the exit code is 10 if a license would lose something.
+#[derive(Args)]
+pub struct ApplyArgs {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// What to apply (repeatable, or comma-separated) [default: all]
+    #[arg(long = "field", value_name = "FIELD", value_delimiter = ',')]
+    fields: Vec<Field>,
+    /// Change licenses that lose something too
+    #[arg(long)]
+    with_losses: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "camelCase")]
+enum Field {
+    MaxSeats,
+    Features,
+    SeatIdleMinutes,
+    GraceDays,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome {
+    Planned,
+    Kept,
+    Applied,
+}
+
+/// A license that is not as its plan says.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Difference {
+    id: LicenseId,
+    name: Option<Name>,
+    result: Outcome,
+    changes: Vec<String>,
+    /// Those of the changes that take something away.
+    losses: Vec<String>,
+    #[serde(skip)]
+    body: UpdateLicense,
+    #[serde(skip)]
+    updated_at: Timestamp,
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id.fmt(f)
+    }
+}
+
+pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
+    let plan = given_or_chosen(ctx, &args.plan, Purpose::Write).await?;
+    let of_plan = Query::default().with("planId", Some(plan.id));
+    let licenses = ctx.client().await?.licenses().list(of_plan).await?;
+    let wanted = |field| args.fields.is_empty() || args.fields.contains(&field);
+    let all = licenses.iter().map(|it| Difference::between(it, &plan, wanted));
+    let mut all: Vec<_> = all.filter(|it| !it.changes.is_empty()).collect();
+    for it in all.iter_mut().filter(|it| !it.losses.is_empty() && !args.with_losses) {
+        it.result = Outcome::Kept;
+    }
+    let loses = all.iter().any(|it| !it.losses.is_empty());
+    if ctx.globals.dry_run && !ctx.globals.print_curl {
+        let view = view(&plan, &all)?.changed("Dry run: nothing was changed.");
+        return Ok(view.exit(if loses { Exit::Negative } else { Exit::Success }));
+    }
+    let (open, kept): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|it| it.result == Outcome::Planned);
+    confirm(ctx, &plan, &open).await?;
+    let client = ctx.client().await?;
+    let applied = for_each_item(ctx, &open, |it| async move {
+        let answer = client.licenses().update(it.id, &it.body, Some(it.updated_at)).await?;
+        Ok(answer.map(|_| Difference { result: Outcome::Applied, ..it }))
+    })
+    .await?;
+    let mut sentence = format!("Applied plan {} to {} licenses.", plan.name, applied.done.len());
+    if !kept.is_empty() {
+        sentence += &format!(" {} keep what they would lose; see --with-losses.", kept.len());
+    }
+    let shown = [applied.done, kept].concat();
+    Ok(view(&plan, &shown)?.changed(sentence).exit(applied.exit))
+}
+
+/// Asks before somebody loses something, and before many licenses change.
+async fn confirm(ctx: &Context, plan: &Plan, open: &[Difference]) -> Result<()> {
+    let losers = open.iter().filter(|it| !it.losses.is_empty()).count();
+    let question = format!("Apply plan {} to {} licenses", plan.name, open.len());
+    match losers {
+        0 => ctx.confirm_many(open.len(), &format!("{question}?")).await,
+        _ => ctx.confirm_loss(&format!("{question}, of which {losers} lose something?")).await,
+    }
+}
+
+fn view(plan: &Plan, shown: &[Difference]) -> Result<View> {
+    let row = |it: &Difference| {
+        let result = match it.result {
+            Outcome::Planned => TextCell::text("planned"),
+            Outcome::Kept => TextCell::text("kept, as it would lose").toned(Tone::Warning),
+            Outcome::Applied => TextCell::text("applied").toned(Tone::Good),
+        };
+        let name = TextCell::maybe(it.name.as_ref());
+        vec![TextCell::of(it.id), name, TextCell::text(it.changes.join(", ")), result]
+    };
+    let ids = shown.iter().map(|it| it.id.to_string()).collect();
+    let view = View::new(shown, ids)?.fields(&["id name result changes losses"]);
+    let view = view.table(Table::new(&COLUMNS).with(shown.iter().map(row)));
+    Ok(view.or_when_empty(format!("All licenses of plan {} are as it says.", plan.name)))
+}
+
+impl Difference {
+    fn between(
+        license: &ApiRecord<LicenseWithSeats>,
+        plan: &Plan,
+        wanted: impl Fn(Field) -> bool,
+    ) -> Self {
+        let mut it = Self {
+            id: license.id,
+            name: license.name.clone(),
+            result: Outcome::Planned,
+            changes: Vec::new(),
+            losses: Vec::new(),
+            body: UpdateLicense::default(),
+            updated_at: license.updated_at,
+        };
+        if wanted(Field::MaxSeats) {
+            it.compare_seats(license, plan.max_seats);
+        }
+        if wanted(Field::Features) {
+            it.compare_features(license, plan);
+        }
+        let (was, now) = (license.terms.seat_idle_minutes, plan.seat_idle_minutes);
+        if wanted(Field::SeatIdleMinutes) && was != now {
+            let words = |time: Option<_>| time.map_or_else(none, idle_in_words);
+            // Who may float, and who may keep a seat, each lose something by the other.
+            let is_longer = was.zip(now).is_some_and(|(was, now)| was < now);
+            it.add(format!("idle time {} → {}", words(was), words(now)), !is_longer);
+            it.body.seat_idle_minutes = now;
+            it.clear(LicenseField::SeatIdleMinutes, now.is_none());
+        }
+        let (was, now) = (license.terms.grace_days, plan.grace_days);
+        if wanted(Field::GraceDays) && was != now {
+            let words =
+                |days: Option<GraceDays>| days.map_or_else(none, |days| days_in_words(days.get()));
+            it.add(format!("grace {} → {}", words(was), words(now)), now < was);
+            it.body.grace_days = now;
+            it.clear(LicenseField::GraceDays, now.is_none());
+        }
+        it
+    }
+
+    fn compare_seats(&mut self, license: &LicenseWithSeats, now: Option<MaxSeats>) {
+        let was = license.max_seats;
+        if was == now {
+            return;
+        }
+        let held = i64::from(license.seats.used);
+        let over = now.filter(|max| held > i64::from(max.get()));
+        let over = over.map_or_else(String::new, |_| format!(" ({held} in use)"));
+        let is_loss = now.is_some_and(|now| was.is_none_or(|was| now < was));
+        self.add(format!("seats {} → {}{over}", seats(was), seats(now)), is_loss);
+        self.body.max_seats = now;
+        self.clear(LicenseField::MaxSeats, now.is_none());
+    }
+
+    fn compare_features(&mut self, license: &LicenseWithSeats, plan: &Plan) {
+        let (was, now) = (&license.features, &plan.features);
+        for feature in now.iter().filter(|it| !was.contains(it)) {
+            self.add(format!("+{feature}"), false);
+            self.body.features = Some(now.clone());
+        }
+        for feature in was.iter().filter(|it| !now.contains(it)) {
+            self.add(format!("-{feature}"), true);
+            self.body.features = Some(now.clone());
+        }
+    }
+
+    fn add(&mut self, change: String, is_loss: bool) {
+        if is_loss {
+            self.losses.push(change.clone());
+        }
+        self.changes.push(change);
+    }
+
+    fn clear(&mut self, field: LicenseField, is_cleared: bool) {
+        if is_cleared {
+            self.body.clear.get_or_insert_default().push(field);
+        }
+    }
+}
+
+fn none() -> String {
+    "none".to_owned()
+}
