@@ -1,6 +1,7 @@
 //! The tasks beside the requests: the uses of keys, the outcomes of validations and the last checks
-//! of seats are written, SQLite's log is copied into its file, idle rate limits are forgotten, old
-//! idempotency keys, uses, events and outcomes deleted. A task that breaks off is started anew.
+//! of seats are written, the ends of licenses are told, SQLite's log is copied into its file, idle
+//! rate limits are forgotten, old idempotency keys, uses, events and outcomes deleted. A task that
+//! breaks off is started anew.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::http::App;
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
+use crate::ops::notices::{self, ExpiryNotices};
 use crate::ops::{idempotency, phrases, sessions};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
@@ -25,6 +27,8 @@ use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 const INTERVAL: Duration = Duration::from_secs(2);
 /// How often it is noted that licd answers, after all checks were written.
 const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
+/// How often it is looked which licenses have ended, or will soon.
+const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// How often it is logged at most that checks were dropped.
 const REPORT: Duration = Duration::from_secs(60);
 /// How long each of the last writes may take.
@@ -45,11 +49,12 @@ struct Work {
     last_checks: Arc<LastChecks>,
     metrics: Arc<Metrics>,
     events_kept: Retention,
+    expiry_notices: ExpiryNotices,
 }
 
 impl Tasks {
     /// Starts the tasks. Those that may have much to write are apart from the others.
-    pub fn start(app: &App, events_kept: Retention) -> Self {
+    pub fn start(app: &App, events_kept: Retention, expiry_notices: ExpiryNotices) -> Self {
         let work = Work {
             db: app.db.clone(),
             gate: app.gate.clone(),
@@ -57,12 +62,14 @@ impl Tasks {
             last_checks: app.last_checks.clone(),
             metrics: app.metrics.clone(),
             events_kept,
+            expiry_notices,
         };
         let mut tasks = Self { work, running: JoinSet::new() };
         tasks.spawn("maintenance", Work::maintain);
         tasks.spawn("outcomes", Work::write_outcomes);
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("phrases", Work::complete_phrases);
+        tasks.spawn("notices", Work::give_notices);
         if matches!(app.db, Db::Sqlite(_)) {
             tasks.spawn("checkpoints", Work::checkpoint);
         }
@@ -152,6 +159,15 @@ impl Work {
         phrases::complete(&self.db).await;
     }
 
+    async fn give_notices(self) {
+        let mut ticks = ticks_each(NOTICES_INTERVAL);
+        loop {
+            ticks.tick().await;
+            let given = notices::give(&self.db, &self.expiry_notices, Timestamp::now());
+            self.run("notices", given).await;
+        }
+    }
+
     async fn checkpoint(self) {
         let mut ticks = ticks();
         loop {
@@ -172,7 +188,11 @@ impl Work {
 }
 
 fn ticks() -> Interval {
-    let mut ticks = interval(INTERVAL);
+    ticks_each(INTERVAL)
+}
+
+fn ticks_each(period: Duration) -> Interval {
+    let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::auth::limit::{NewUserLimit, RateLimit};
 use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
+use crate::ops::notices::ExpiryNotices;
 
 /// The settings of a service, except its database.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,7 @@ pub struct Config {
     /// None for plain HTTP.
     pub tls: Option<Tls>,
     pub events_kept: Retention,
+    pub expiry_notices: ExpiryNotices,
 }
 
 /// The default database: a file in the user's data folder.

@@ -1,22 +1,23 @@
 //! The events that record changes. A constructor for each type defines its subject and its object;
-//! [`record`] assigns the sequence numbers.
+//! [`record()`] assigns the sequence numbers.
 //!
 //! Nothing secret can get into an event, since constructors take records as callers see them.
 
-use std::collections::BTreeMap;
+mod record;
+
 use std::sync::Arc;
 
 use common::{
-    Activation, ActorType, Assignment, EventId, EventType, ExternalId, FreedFor, Key, KeyId,
-    License, LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId,
-    SubjectType, Tenant, Timestamp, User, UserId,
+    Activation, ActorType, Assignment, EventType, ExternalId, FreedFor, Key, KeyId, License,
+    LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId, SubjectType,
+    Tenant, User, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::db::{Conn, Result};
 use crate::store::Scope;
-use crate::store::events::{self, EventRow};
+
+pub use record::record;
 
 /// The author of a change.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub enum Actor {
     Session { id: SessionId, key: KeyId, name: Name },
     /// A licd command on the server's host.
     Host { command: &'static str },
+    /// licd itself.
+    System,
 }
 
 impl Actor {
@@ -35,20 +38,21 @@ impl Actor {
             Self::Key { .. } => ActorType::Key,
             Self::Session { .. } => ActorType::Session,
             Self::Host { .. } => ActorType::Host,
+            Self::System => ActorType::System,
         }
     }
 
     fn key(&self) -> Option<KeyId> {
         match self {
             Self::Key { id: key, .. } | Self::Session { key, .. } => Some(*key),
-            Self::Host { .. } => None,
+            Self::Host { .. } | Self::System => None,
         }
     }
 
     fn session(&self) -> Option<SessionId> {
         match self {
             Self::Session { id, .. } => Some(*id),
-            Self::Key { .. } | Self::Host { .. } => None,
+            Self::Key { .. } | Self::Host { .. } | Self::System => None,
         }
     }
 
@@ -57,6 +61,7 @@ impl Actor {
             Self::Key { name, .. } => name.as_ref().map(Name::as_str),
             Self::Session { name, .. } => Some(name.as_str()),
             Self::Host { command } => Some(command),
+            Self::System => None,
         }
     }
 }
@@ -227,6 +232,25 @@ impl NewEvent {
         Self::of_license(EventType::LicenseDeleted, license)
     }
 
+    /// The license ends in so many days.
+    pub fn license_expiring(license: &LicenseDetails, days: u16) -> Self {
+        let mut event = Self::of_license(EventType::LicenseExpiring, license);
+        event.object["days"] = days.into();
+        event
+    }
+
+    pub fn license_expired(license: &LicenseDetails) -> Self {
+        let mut event = Self::of_license(EventType::LicenseExpired, license);
+        if let Some(end) = license.terms.grace_ends_at(license.expires_at) {
+            event.object["graceEndsAt"] = as_json(&end);
+        }
+        event
+    }
+
+    pub fn license_grace_ended(license: &LicenseDetails) -> Self {
+        Self::of_license(EventType::LicenseGraceEnded, license)
+    }
+
     pub fn license_assigned(license: &License, user: &ExternalId, assignment: &Assignment) -> Self {
         let kind = EventType::LicenseAssigned;
         Self::of_binding(kind, license, assignment.user_id, user, assignment)
@@ -332,51 +356,6 @@ fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
         before.entry(name.as_str()).or_insert(Value::Null);
     }
     before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
-}
-
-/// Records events in the given order. This must be the last statement before the commit: events are
-/// numbered under a lock, so that each world's sequence follows the order of commits, without gaps.
-pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    let world = |(origin, event): &(Origin, NewEvent)| event.scope.unwrap_or(origin.scope).world;
-    let mut counts = BTreeMap::new();
-    for event in events {
-        *counts.entry(world(event)).or_insert(0) += 1;
-    }
-    let counts: Vec<_> = counts.into_iter().collect();
-    let mut sequences = events::advance(conn, &counts).await?;
-    // Back to the number before each world's first event.
-    for (world, count) in counts {
-        sequences.entry(world).and_modify(|sequence| *sequence -= count);
-    }
-    let mut rows = Vec::with_capacity(events.len());
-    for event in events {
-        let world = world(event);
-        let sequence = sequences.entry(world).or_default();
-        *sequence += 1;
-        let (origin, event) = event;
-        rows.push(EventRow {
-            world,
-            sequence: *sequence,
-            id: EventId::new(now),
-            kind: event.kind,
-            actor_kind: origin.actor.kind(),
-            actor_key: origin.actor.key(),
-            actor_session: origin.actor.session(),
-            actor_name: origin.actor.name(),
-            subject_kind: event.subject.0,
-            subject_id: &event.subject.1,
-            external_id: event.related.external_id.as_ref(),
-            related: as_text(&event.related),
-            object: event.object.to_string(),
-            previous: event.previous.as_ref().map(as_text),
-            request_id: origin.request_id.as_deref(),
-            reason: event.reason,
-        });
-    }
-    events::insert(conn, &rows, now).await
 }
 
 #[cfg(test)]

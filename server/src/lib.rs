@@ -153,7 +153,7 @@ pub async fn serve(
     }
     let (app, validating) = start(db.clone(), config);
     let metrics = app.metrics.clone();
-    let tasks = Tasks::start(&app, config.events_kept);
+    let tasks = Tasks::start(&app, config.events_kept, config.expiry_notices.clone());
 
     let (end_scrapes, scrapes_end) = oneshot::channel();
     let scrapes =

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod license_keys;
 pub mod licenses;
 mod members;
+pub mod notices;
 pub mod outcome;
 pub mod outcomes;
 pub mod phrases;

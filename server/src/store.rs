@@ -18,6 +18,7 @@ pub mod key_uses;
 pub mod keys;
 pub mod license_keys;
 pub mod licenses;
+pub mod notices;
 pub mod outcomes;
 mod page;
 pub mod phrases;

@@ -328,6 +328,7 @@ async fn the_command_prints_the_copied_tables() {
     outcomes                  9
     refusals                  6
     uptime                    1
+    notices                   0
     idempotency_keys          4
     ");
 }

@@ -47,6 +47,7 @@ mod migrate;
 mod model;
 mod neighbours;
 mod nodes;
+mod notices;
 mod operations;
 mod overload;
 mod pages;

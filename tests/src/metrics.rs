@@ -184,12 +184,13 @@ async fn tasks_show_when_they_last_succeeded() {
         "key_uses",
         "key_uses_retention",
         "last_checks",
+        "notices",
         "outcomes",
         "outcomes_retention",
         "sessions_retention",
     ];
     let mut supervised =
-        vec!["last_checks", "maintenance", "outcomes", "phrases", "reads", "writes"];
+        vec!["last_checks", "maintenance", "notices", "outcomes", "phrases", "reads", "writes"];
     if !database.is_postgres() {
         // PostgreSQL makes its own.
         tasks.insert(0, "checkpoints");

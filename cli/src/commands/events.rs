@@ -154,8 +154,9 @@ fn change(event: &Event) -> String {
     changes.collect::<Vec<_>>().join(", ")
 }
 
-/// The record by its name, because ids say little.
+/// The record by its name, because ids say little; of a license, what the event is about.
 fn identity(event: &Event) -> String {
+    use EventType::{LicenseExpired, LicenseExpiring, LicenseGraceEnded};
     let member = |name: &str| event.data.object.get(name).and_then(Value::as_str);
     match (&event.subject.kind, &event.related.external_id) {
         (Open::Known(SubjectType::User), Some(user)) => match member("email") {
@@ -163,10 +164,12 @@ fn identity(event: &Event) -> String {
             None => user.to_string(),
         },
         (Open::Known(SubjectType::License), Some(user)) => format!("user {user}"),
-        (Open::Known(SubjectType::License), None) => match event.data.object.get("maxSeats") {
-            Some(seats) => format!("maxSeats: {}", shown(seats)),
-            None => String::new(),
-        },
+        (Open::Known(SubjectType::License), None) => {
+            let told = [LicenseExpiring, LicenseExpired, LicenseGraceEnded].map(Open::Known);
+            let name = if told.contains(&event.kind) { "expiresAt" } else { "maxSeats" };
+            let value = event.data.object.get(name);
+            value.map_or_else(String::new, |value| format!("{name}: {}", shown(value)))
+        }
         _ => member("name").unwrap_or_default().to_owned(),
     }
 }
@@ -178,7 +181,8 @@ mod tests {
     use super::*;
 
     fn event(kind: &str, subject: &str, object: &Value, previous: &Value) -> Event {
-        let external_id = (subject != "product").then_some("alice");
+        let is_of_user = !["product.created", "license.expired"].contains(&kind);
+        let external_id = is_of_user.then_some("alice");
         serde_json::from_value(json!({
             "id": "evt_01h455vb4pex5vsknk084sn02q",
             "sequence": 7,
@@ -209,6 +213,7 @@ mod tests {
             ("user.created", "user", json!({ "email": "a@x.example" }), "alice (a@x.example)"),
             ("user.deleted", "user", json!({ "email": null }), "alice"),
             ("seat.taken", "license", json!({}), "user alice"),
+            ("license.expired", "license", json!({ "expiresAt": "2027" }), "expiresAt: 2027"),
             ("product.created", "product", json!({ "name": "Studio" }), "Studio"),
             ("wish.granted", "wish", json!({}), ""),
         ] {

@@ -55,7 +55,11 @@ fn a_plan_reaches_sold_licenses_without_taking_anything() {
     assert_eq!(of("result"), ["planned", "kept", "planned"]);
     assert_eq!(
         of("changes"),
-        [json!(["+export"]), json!(["seats 20 → 5", "+export", "-reports"]), json!(["seats 2 → 5"])]
+        [
+            json!(["+export"]),
+            json!(["seats 20 → 5", "+export", "-reports"]),
+            json!(["seats 2 → 5"])
+        ]
     );
     assert_eq!(of("losses"), [json!([]), json!(["seats 20 → 5", "-reports"]), json!([])]);
     let sent = || -> Vec<Value> {

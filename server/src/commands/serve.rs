@@ -11,6 +11,7 @@ use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::config::Config;
 use licd::http::{Tls, TrustedProxies};
 use licd::ops::events::Retention;
+use licd::ops::notices::ExpiryNotices;
 use licd::ops::tenants;
 use licd::starting;
 use tokio::net::TcpListener;
@@ -44,6 +45,10 @@ pub struct Serve {
     /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     events_keep: Retention,
+    /// How many days before a license ends events tell of it, besides the end itself and that of its
+    /// grace: 30,7,1, or off for no such events.
+    #[arg(long, env = "LICD_EXPIRY_NOTICES", default_value_t, value_name = "DAYS")]
+    expiry_notices: ExpiryNotices,
     /// The proxies in front of licd whose X-Forwarded-For and X-Forwarded-Proto are trusted:
     /// addresses and networks, such as 10.0.0.0/8,192.0.2.7,::1.
     #[arg(long, env = "LICD_TRUSTED_PROXIES", value_name = "NETWORKS")]
@@ -81,6 +86,7 @@ impl Serve {
             rate_limit: self.rate_limit,
             new_users: self.new_users,
             events_kept: self.events_keep,
+            expiry_notices: self.expiry_notices,
             trusted_proxies: self.trusted_proxies.unwrap_or_default(),
             tls: tls.clone(),
             ..Config::default()

@@ -192,6 +192,7 @@ tables! {
     Uptime = uptime by (one) {
         one: i32, seen_at: Time, resumed_at: Option<Time>, away_seconds: Option<i64>,
     };
+    Notice = notices by (kind) { kind: String, reached_at: Time, license_id: Uuid };
     IdempotencyKey = idempotency_keys by (name, world) {
         name: String, world: i32, fingerprint: Vec<u8>, status: i32, body: Option<String>,
         created_at: Time, etag: Option<String>,
@@ -203,7 +204,7 @@ macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
             World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
-            OutcomeCount Refusal Uptime
+            OutcomeCount Refusal Uptime Notice
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

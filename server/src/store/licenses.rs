@@ -48,7 +48,8 @@ macro_rules! columns_with_seats {
     };
 }
 
-use {columns, columns_with_seats, details};
+use columns_with_seats;
+pub(super) use {columns, details};
 
 #[derive(sqlx::FromRow)]
 struct CountedLicense {

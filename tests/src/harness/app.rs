@@ -13,6 +13,11 @@ use tokio::task::JoinHandle;
 use super::caller::Caller;
 use super::database::TestDatabase;
 
+/// Without events that nobody asked for.
+fn quiet() -> Config {
+    Config { expiry_notices: "off".parse().unwrap(), ..Config::default() }
+}
+
 /// A running licd. It is itself the caller with the first live admin key of tenant `default`.
 pub struct App {
     admin: Caller,
@@ -30,12 +35,12 @@ impl Deref for App {
 
 impl App {
     pub async fn start() -> Self {
-        Self::with(Config::default()).await
+        Self::with(quiet()).await
     }
 
     /// `limit` as in `LICD_RATE_LIMIT`.
     pub async fn with_limit(limit: &str) -> Self {
-        let mut config = Config::default();
+        let mut config = quiet();
         limit.parse().map(|limit| config.rate_limit = limit).unwrap();
         Self::with(config).await
     }
@@ -50,7 +55,7 @@ impl App {
     pub async fn reading_in_batches(most: u32) -> Self {
         let database = TestDatabase::ready().await;
         let db = Db::open_for(&database.url.parse().unwrap(), most).await.unwrap();
-        Self::first_on(database, db, Config::default()).await
+        Self::first_on(database, db, quiet()).await
     }
 
     async fn first_on(database: TestDatabase, db: Db, config: Config) -> Self {
@@ -69,7 +74,7 @@ impl App {
             mode: Mode::Live,
         };
         let key = tenants::create_key(&db, "default", new, |_| true).await.unwrap();
-        let node = Node::start(db, Config::default()).await;
+        let node = Node::start(db, quiet()).await;
         Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
     }
 

@@ -8,9 +8,10 @@ use licd::db::Conn;
 use licd::ops::tenants;
 use licd::store::events::EventFilter;
 use licd::store::licenses::{ExpiryFilter, LicenseFilter};
+use licd::store::notices::End;
 use licd::store::{
     Cursor, Found, MANY_FOUND, Page, Scope, TextRange, assignments, events, key_uses, keys,
-    license_keys, licenses, plans, products, users, worlds,
+    license_keys, licenses, notices, plans, products, users, worlds,
 };
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
@@ -183,6 +184,8 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "expiring": licenses::by_expiry(conn, scope, &expiring, soonest);
         "expiring later": licenses::by_expiry(conn, scope, &expiring, later);
         "active and expiring": licenses::by_expiry(conn, scope, &some, soonest);
+        "ends to tell of": notices::ending(
+            conn, End::Expiry, (from, LicenseId::default()), to, PAGE);
         "full": licenses::full(conn, scope, (None, None), Timestamp::now(), middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());

@@ -72,7 +72,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("background", &["auth::*", "db", "http::*", "ops::*", "validation::*"]),
     ("routes", &["api::*", "http::*", "pages::*"]),
     ("starting", &["config", "http::connections", "routes"]),
-    ("config", &["auth::limit", "http::*", "ops::events"]),
+    ("config", &["auth::limit", "http::*", "ops::events", "ops::notices"]),
     ("backup", &["db::*", "store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
 ];
@@ -333,6 +333,10 @@ fn store_functions_take_their_scope() {
         // All worlds are answered, or none.
         "uptime::find",
         "uptime::note",
+        // The ends in all worlds are told.
+        "notices::lock",
+        "notices::set",
+        "notices::ending",
         // What an older release wrote is completed in all scopes alike.
         "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.
