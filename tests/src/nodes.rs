@@ -19,7 +19,8 @@ const CLIENTS: usize = 64;
 
 /// Two nodes on a database, and the admin's caller at each.
 pub struct Pair {
-    nodes: [Process; 2],
+    nodes: Vec<Process>,
+    key: String,
     pub callers: [Caller; 2],
     pub database: TestDatabase,
 }
@@ -27,9 +28,21 @@ pub struct Pair {
 impl Pair {
     pub async fn start() -> Self {
         let (database, key) = (TestDatabase::ready().await, first_key());
-        let nodes = start_at_once(&database, &key);
+        let nodes: [Process; 2] = start_at_once(&database, &key);
         let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
-        Self { nodes, callers, database }
+        Self { nodes: nodes.into(), key, callers, database }
+    }
+
+    /// Ends the first node at once, as a crash does.
+    pub fn kill_first(&mut self) {
+        drop(self.nodes.remove(0));
+    }
+
+    /// Starts another in its place.
+    pub fn start_first(&mut self) {
+        let first = Process::start(&self.database.url, &self.key);
+        self.callers[0] = first.caller(&self.key);
+        self.nodes.insert(0, first);
     }
 
     /// Both end well, and PostgreSQL had no deadlock to break up.

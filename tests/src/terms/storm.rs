@@ -9,18 +9,19 @@ use super::{ago, long_away};
 use crate::harness::Caller;
 use crate::nodes::Pair;
 
-const USERS: usize = 40;
+const USERS: usize = 1000;
 const SEATS: usize = 10;
 
 fn name(n: usize) -> String {
     format!("user-{n}")
 }
 
-/// Asks for all these users at both nodes at once, and returns who is valid.
-async fn ask([here, there]: &[Caller; 2], users: &[usize]) -> BTreeSet<usize> {
-    let asked = users.iter().chain(users).enumerate().map(|(n, user)| async move {
-        let caller = if n < users.len() { here } else { there };
-        (*user, caller.validate(&name(*user)).await.verdict() == "valid")
+/// Asks for all these users at once, each at one of the nodes, and some at both; returns who is
+/// valid.
+async fn ask(callers: &[Caller; 2], users: &[usize]) -> BTreeSet<usize> {
+    let again = users.iter().step_by(9);
+    let asked = users.iter().chain(again).enumerate().map(|(n, user)| async move {
+        (*user, callers[n % 2].validate(&name(*user)).await.verdict() == "valid")
     });
     let mut answers = join_all(asked).await;
     answers.retain(|(_, valid)| *valid);
@@ -34,8 +35,11 @@ async fn seats_are_exact_and_no_live_user_loses_one() {
     let [here, there] = &pair.callers;
     let db = pair.database.open().await;
     let license = here.license(json!({ "maxSeats": SEATS, "seatIdleMinutes": 60 })).await;
-    for user in 0..USERS {
-        here.assign(&license, &name(user)).await.data();
+    for users in (0..USERS).collect::<Vec<_>>().chunks(50) {
+        let assigned = users.iter().map(async |user| here.assign(&license, &name(*user)).await);
+        for answer in join_all(assigned).await {
+            answer.data();
+        }
     }
     let mut holders = ask(&pair.callers, &(0..USERS).collect::<Vec<_>>()).await;
     assert_eq!(holders.len(), SEATS);
@@ -59,6 +63,41 @@ async fn seats_are_exact_and_no_live_user_loses_one() {
     let freed = here.get("/api/v1/admin/events?type=seat.freed").await;
     assert_eq!(freed.list().len(), 4 * SEATS / 2);
     assert!(freed.list().iter().all(|event| event["data"]["reason"] == "idle"));
+    db.close().await;
+    pair.end().await;
+}
+
+/// A node that is killed right after its answers takes no check with it: at the other node all who
+/// wait ask at once, and nobody who was answered loses the seat.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seats_that_a_killed_node_answered_are_kept() {
+    let mut pair = Pair::start().await;
+    let db = pair.database.open().await;
+    let license =
+        pair.callers[0].license(json!({ "maxSeats": SEATS, "seatIdleMinutes": 60 })).await;
+    let users: Vec<usize> = (0..3 * SEATS).collect();
+    for user in &users {
+        pair.callers[0].assign(&license, &name(*user)).await.data();
+    }
+    let holders = ask(&pair.callers, &users).await;
+    assert_eq!(holders.len(), SEATS);
+    let others: Vec<usize> = users.iter().copied().filter(|user| !holders.contains(user)).collect();
+    for _ in 0..3 {
+        for user in &holders {
+            long_away(&db, &name(*user), 62).await;
+        }
+        let verdicts = async |caller: &Caller, users: Vec<usize>| {
+            let asked = users.into_iter().map(async |user| caller.validate(&name(user)).await);
+            let answers = join_all(asked).await;
+            answers.iter().map(|it| it.verdict().to_owned()).collect::<BTreeSet<_>>()
+        };
+        let answered = verdicts(&pair.callers[0], holders.iter().copied().collect()).await;
+        assert_eq!(answered, BTreeSet::from(["valid".to_owned()]));
+        pair.kill_first();
+        let refused = verdicts(&pair.callers[1], others.clone()).await;
+        assert_eq!(refused, BTreeSet::from(["exceeded_seats".to_owned()]));
+        pair.start_first();
+    }
     db.close().await;
     pair.end().await;
 }
