@@ -35,6 +35,7 @@ mod tests {
         State {
             licenses: vec![ONE],
             floating,
+            has_grace: vec![false],
             idle,
             users: users.into_iter().enumerate().collect(),
         }

@@ -2,6 +2,7 @@
 //! at what the database holds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use chrono::TimeDelta;
 use common::{
@@ -17,16 +18,24 @@ use super::scenario::{Call, Expiry, LICENSES, PRODUCTS, Scenario, Terms, product
 use crate::harness::{Answer, Caller};
 use crate::races::at_once;
 
-/// Its id, counter, status, limit, end, idle time, and when the next seat can become idle.
-type StoredLicense =
-    (LicenseId, i32, String, Option<MaxSeats>, Option<Timestamp>, Option<i32>, Option<Timestamp>);
+#[derive(sqlx::FromRow)]
+struct StoredLicense {
+    id: LicenseId,
+    seats_used: i32,
+    status: String,
+    max_seats: Option<MaxSeats>,
+    expires_at: Option<Timestamp>,
+    seat_idle_minutes: Option<i32>,
+    seats_idle_at: Option<Timestamp>,
+    grace_days: Option<i32>,
+}
 /// The user's name, the assignment, the license, and the seat with when it was last seen.
 type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
 
 /// How long users were away whose seats are idle.
 const AWAY: TimeDelta = TimeDelta::days(1);
-const PAST: &str = "2001-01-01T00:00:00.000Z";
 const FUTURE: &str = "2999-01-01T00:00:00.000Z";
+static PAST: LazyLock<Timestamp> = LazyLock::new(|| Timestamp::now().plus(-TimeDelta::days(1)));
 
 /// A running licd, at one node or more.
 pub struct Table {
@@ -74,7 +83,9 @@ impl Table {
         let mut licenses = Vec::new();
         for (n, max_seats) in scenario.max_seats.iter().enumerate() {
             let idle = scenario.floating[n].then_some(60);
-            let terms = json!({ "maxSeats": max_seats, "seatIdleMinutes": idle });
+            let grace = scenario.has_grace[n].then_some(30);
+            let terms =
+                json!({ "maxSeats": max_seats, "seatIdleMinutes": idle, "graceDays": grace });
             let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
             licenses.push(callers[0].license_of(&plan).await);
         }
@@ -107,7 +118,7 @@ impl Game {
         let licenses: Vec<StoredLicense> = self
             .rows(
                 "select id, seats_used, status, max_seats, expires_at, seat_idle_minutes,
-                     seats_idle_at from licenses
+                     seats_idle_at, grace_days from licenses
                  where world in (select id from worlds where tenant_id = $1) order by id",
             )
             .await;
@@ -127,14 +138,18 @@ impl Game {
             )
             .await;
 
-        let terms = licenses.iter().map(|(_, _, status, max_seats, end, ..)| Terms {
-            status: status.parse().unwrap(),
-            max_seats: max_seats.map(MaxSeats::get),
-            expiry: expiry(*end),
+        let terms = licenses.iter().map(|license| Terms {
+            status: license.status.parse().unwrap(),
+            max_seats: license.max_seats.map(MaxSeats::get),
+            expiry: expiry(license.expires_at),
         });
-        let floating = licenses.iter().map(|license| license.5.is_some()).collect();
-        let (users_of, idle) = Default::default();
-        let mut state = State { licenses: terms.collect(), floating, idle, users: users_of };
+        let mut state = State {
+            licenses: terms.collect(),
+            floating: licenses.iter().map(|it| it.seat_idle_minutes.is_some()).collect(),
+            has_grace: licenses.iter().map(|it| it.grace_days.is_some()).collect(),
+            idle: BTreeMap::new(),
+            users: BTreeMap::new(),
+        };
         assert_eq!(state.licenses.len(), LICENSES);
         for (name,) in &users {
             state.users.insert(number(name), BTreeMap::new());
@@ -145,15 +160,16 @@ impl Game {
             links.insert(id, HeldLicense { license, seat });
         }
         let (checked, now) = (self.last_checks().await, Timestamp::now());
-        for (id, used, _, _, _, idle, idle_at) in licenses {
-            let license = place(&self.licenses, id);
+        for stored in licenses {
+            let license = place(&self.licenses, stored.id);
             let held = state.seats(license);
             assert_eq!(
-                used as usize,
+                stored.seats_used as usize,
                 held.len(),
                 "a counter is not the number of seats: {state:?}"
             );
-            if idle.is_none() || idle_at.is_some_and(|idle_at| idle_at > now) {
+            let later = stored.seats_idle_at.filter(|idle_at| *idle_at > now);
+            if stored.seat_idle_minutes.is_none() || later.is_some() {
                 continue;
             }
             let idle = idle_of(held, &checked, now);
@@ -244,8 +260,8 @@ fn place(licenses: &[String], id: LicenseId) -> usize {
 fn expiry(end: Option<Timestamp>) -> Expiry {
     match end.map(|end| end.to_string()).as_deref() {
         None => Expiry::Never,
-        Some(PAST) => Expiry::Past,
         Some(FUTURE) => Expiry::Future,
+        Some(end) if end == PAST.to_string() => Expiry::Past,
         Some(other) => panic!("nobody asked for {other}"),
     }
 }
@@ -276,7 +292,7 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
         Call::SetExpiry { license, expiry } => {
             let change = match expiry {
                 Expiry::Never => json!({ "clear": ["expiresAt"] }),
-                Expiry::Past => json!({ "expiresAt": PAST }),
+                Expiry::Past => json!({ "expiresAt": *PAST }),
                 Expiry::Future => json!({ "expiresAt": FUTURE }),
             };
             caller.update(&licenses[license], change).await

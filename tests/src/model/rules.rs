@@ -50,6 +50,8 @@ pub struct State {
     pub licenses: Vec<Terms>,
     /// Which of them have an idle time.
     pub floating: Vec<bool>,
+    /// Which of them are valid for some time past their end.
+    pub has_grace: Vec<bool>,
     /// The idle seats that may be taken over, by license, longest unchecked first.
     pub idle: BTreeMap<usize, Vec<ActivationId>>,
     /// The known users, each with the licenses in the order of assignment.
@@ -130,8 +132,12 @@ impl State {
     }
 
     fn validate(&mut self, user: usize, product: Option<usize>, result: &CallResult) -> bool {
-        let outcome = self.outcome(user, product);
+        let (outcome, full) = self.outcome(user, product);
         self.users.entry(user).or_default();
+        // Too few seats are idle, and licd notes when the next one can be: those that are stay.
+        for license in full.into_iter().filter(|license| self.floating[*license]) {
+            self.idle.remove(&license);
+        }
         let (at, new) = match outcome {
             Outcome::Keep(at) => {
                 let seat = self.users[&user][&at].seat;
@@ -150,12 +156,7 @@ impl State {
                 }
                 (at, true)
             }
-            Outcome::Refuse(reason) => {
-                if reason == Reason::ExceededSeats {
-                    self.note_exhausted(user, product);
-                }
-                return *result == CallResult::Invalid(reason);
-            }
+            Outcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
         };
         let links = self.users.entry(user).or_default();
         let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), result)
@@ -173,45 +174,62 @@ impl State {
         if !self.users.contains_key(&user) {
             return CallResult::Explained(Some(Reason::UserNotFound));
         }
-        CallResult::Explained(match self.outcome(user, product) {
+        CallResult::Explained(match self.outcome(user, product).0 {
             Outcome::Keep(_) | Outcome::Take(_) | Outcome::TakeOver(..) => None,
             Outcome::Refuse(reason) => Some(reason),
         })
     }
 
-    /// The first license that is active and not expired decides, seats included; without one, the
-    /// reason that is easiest to mend.
-    fn outcome(&self, user: usize, product: Option<usize>) -> Outcome {
+    /// The first license that is active and not expired decides, seats included. If there is none, or
+    /// it has no seat, the first in its grace that has one does; without one, the reason that is
+    /// easiest to mend. Also the licenses that were tried before, and have no seat.
+    fn outcome(&self, user: usize, product: Option<usize>) -> (Outcome, Vec<usize>) {
         let links = self.links(user);
-        let mut reasons = BTreeSet::new();
-        for (at, link) in links {
-            if product.is_some_and(|product| product != product_of(link.license)) {
-                continue;
+        let of_product = links
+            .iter()
+            .filter(|(_, link)| product.is_none_or(|product| product == product_of(link.license)));
+        let active = of_product
+            .clone()
+            .filter(|(_, link)| self.licenses[link.license].status == Status::Active);
+        let is_past = |link: &HeldLicense| self.licenses[link.license].expiry == Expiry::Past;
+        let selected = active.clone().find(|(_, link)| !is_past(link));
+        let in_grace = active.filter(|(_, link)| is_past(link) && self.has_grace[link.license]);
+        let mut full = Vec::new();
+        for (at, link) in selected.into_iter().chain(in_grace) {
+            match self.grant(*at, link) {
+                Some(outcome) => return (outcome, full),
+                None => full.push(link.license),
             }
-            let terms = self.licenses[link.license];
-            match (terms.expiry, terms.status) {
-                (_, Status::Suspended) => reasons.insert(Reason::Suspended),
-                (_, Status::Revoked) => reasons.insert(Reason::Revoked),
-                (Expiry::Past, _) | (_, Status::Expired) => reasons.insert(Reason::Expired),
-                (_, Status::Active) if link.seat.is_some() => return Outcome::Keep(at),
-                (_, Status::Active) => {
-                    let used = self.seats(link.license).len();
-                    let full = terms.max_seats.is_some_and(|max| used >= max as usize);
-                    let needed = (used + 1).saturating_sub(terms.max_seats.unwrap_or(0) as usize);
-                    let idle = self.idle.get(&link.license).map_or(0, Vec::len);
-                    return if !full {
-                        Outcome::Take(at)
-                    } else if self.floating[link.license] && idle >= needed {
-                        Outcome::TakeOver(at, needed)
-                    } else {
-                        Outcome::Refuse(Reason::ExceededSeats)
-                    };
-                }
-            };
         }
+        let reasons = of_product.map(|(_, link)| match self.licenses[link.license].status {
+            Status::Suspended => Reason::Suspended,
+            Status::Revoked => Reason::Revoked,
+            Status::Active | Status::Expired => Reason::Expired,
+        });
+        let reasons: BTreeSet<Reason> = reasons.collect();
         let wanted = [Reason::Expired, Reason::Suspended, Reason::Revoked];
         let reason = wanted.into_iter().find(|reason| reasons.contains(reason));
-        Outcome::Refuse(reason.unwrap_or(Reason::NoLicense))
+        let reason = match selected {
+            Some(_) => Reason::ExceededSeats,
+            None => reason.unwrap_or(Reason::NoLicense),
+        };
+        (Outcome::Refuse(reason), full)
+    }
+
+    /// How the user of the assignment gets a seat, if there is one.
+    fn grant(&self, at: AssignmentId, link: &HeldLicense) -> Option<Outcome> {
+        let max = self.licenses[link.license].max_seats;
+        let used = self.seats(link.license).len();
+        if link.seat.is_some() {
+            return Some(Outcome::Keep(at));
+        }
+        if max.is_none_or(|max| used < max as usize) {
+            return Some(Outcome::Take(at));
+        }
+        let needed = (used + 1).saturating_sub(max.unwrap_or(0) as usize);
+        let idle = self.idle.get(&link.license).map_or(0, Vec::len);
+        let is_there = self.floating[link.license] && idle >= needed;
+        is_there.then_some(Outcome::TakeOver(at, needed))
     }
 
     /// The seat is not idle any more: it was checked, or is gone.
@@ -220,20 +238,6 @@ impl State {
             idle.retain(|idle| Some(*idle) != seat);
         }
         self.idle.retain(|_, seats| !seats.is_empty());
-    }
-
-    /// Too few seats are idle, and licd notes when the next one can be: those that are stay.
-    fn note_exhausted(&mut self, user: usize, product: Option<usize>) {
-        let links = self.links(user);
-        let selected = links.values().find(|link| {
-            let terms = self.licenses[link.license];
-            product.is_none_or(|product| product == product_of(link.license))
-                && terms.status == Status::Active
-                && terms.expiry != Expiry::Past
-        });
-        if let Some(link) = selected.filter(|link| self.floating[link.license]) {
-            self.idle.remove(&link.license);
-        }
     }
 
     fn release(&mut self, user: usize) -> CallResult {

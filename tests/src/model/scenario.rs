@@ -21,6 +21,7 @@ pub fn product_of(license: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     Never,
+    /// Yesterday, so that days of grace last.
     Past,
     Future,
 }
@@ -98,6 +99,8 @@ pub struct Scenario {
     pub max_seats: Vec<Option<i32>>,
     /// Which licenses have an idle time.
     pub floating: Vec<bool>,
+    /// Which licenses have days of grace.
+    pub has_grace: Vec<bool>,
     /// What is called before the first round, one after another, so that there is something to
     /// compete for.
     pub prelude: Vec<Call>,
@@ -110,10 +113,14 @@ pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let round = prop_oneof![2 => vec(calls(), 3..=6), 1 => vec(validate(), 3..=6)];
     let away = prop_oneof![1 => Just(Vec::new()), 1 => vec(0..USERS, 1..USERS)];
     let round = (away, round).prop_map(|(away, calls)| Round { away, calls });
-    let floating = vec(any::<bool>(), LICENSES);
-    (vec(limits(), LICENSES), floating, prelude, vec(round, 1..16)).prop_map(
-        |(max_seats, floating, prelude, rounds)| Scenario { max_seats, floating, prelude, rounds },
-    )
+    let licenses = vec((limits(), any::<bool>(), any::<bool>()), LICENSES);
+    (licenses, prelude, vec(round, 1..16)).prop_map(|(licenses, prelude, rounds)| Scenario {
+        max_seats: licenses.iter().map(|license| license.0).collect(),
+        floating: licenses.iter().map(|license| license.1).collect(),
+        has_grace: licenses.iter().map(|license| license.2).collect(),
+        prelude,
+        rounds,
+    })
 }
 
 /// Mostly what keeps licenses in use: else nearly all answers would be refusals.
