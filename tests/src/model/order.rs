@@ -36,6 +36,7 @@ mod tests {
             licenses: vec![ONE],
             floating,
             has_grace: vec![false],
+            waits: vec![false],
             idle,
             users: users.into_iter().enumerate().collect(),
         }

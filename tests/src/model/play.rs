@@ -28,6 +28,7 @@ struct StoredLicense {
     seat_idle_minutes: Option<i32>,
     seats_idle_at: Option<Timestamp>,
     grace_days: Option<i32>,
+    pending_days: Option<i32>,
 }
 /// The user's name, the assignment, the license, and the seat with when it was last seen.
 type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
@@ -84,8 +85,12 @@ impl Table {
         for (n, max_seats) in scenario.max_seats.iter().enumerate() {
             let idle = scenario.floating[n].then_some(60);
             let grace = scenario.has_grace[n].then_some(30);
-            let terms =
+            let mut terms =
                 json!({ "maxSeats": max_seats, "seatIdleMinutes": idle, "graceDays": grace });
+            if scenario.waits[n] {
+                terms["expiresInDays"] = 365.into();
+                terms["expiresFrom"] = "firstValidation".into();
+            }
             let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
             licenses.push(callers[0].license_of(&plan).await);
         }
@@ -118,7 +123,7 @@ impl Game {
         let licenses: Vec<StoredLicense> = self
             .rows(
                 "select id, seats_used, status, max_seats, expires_at, seat_idle_minutes,
-                     seats_idle_at, grace_days from licenses
+                     seats_idle_at, grace_days, pending_days from licenses
                  where world in (select id from worlds where tenant_id = $1) order by id",
             )
             .await;
@@ -147,6 +152,7 @@ impl Game {
             licenses: terms.collect(),
             floating: licenses.iter().map(|it| it.seat_idle_minutes.is_some()).collect(),
             has_grace: licenses.iter().map(|it| it.grace_days.is_some()).collect(),
+            waits: licenses.iter().map(|it| it.pending_days.is_some()).collect(),
             idle: BTreeMap::new(),
             users: BTreeMap::new(),
         };
@@ -258,10 +264,11 @@ fn place(licenses: &[String], id: LicenseId) -> usize {
 }
 
 fn expiry(end: Option<Timestamp>) -> Expiry {
-    match end.map(|end| end.to_string()).as_deref() {
+    match end {
         None => Expiry::Never,
-        Some(FUTURE) => Expiry::Future,
-        Some(end) if end == PAST.to_string() => Expiry::Past,
+        Some(end) if end == *PAST => Expiry::Past,
+        // Of a license that has started, a year from then.
+        Some(end) if end > Timestamp::now() => Expiry::Future,
         Some(other) => panic!("nobody asked for {other}"),
     }
 }

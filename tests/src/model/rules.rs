@@ -52,6 +52,8 @@ pub struct State {
     pub floating: Vec<bool>,
     /// Which of them are valid for some time past their end.
     pub has_grace: Vec<bool>,
+    /// Which of them wait for their first validation.
+    pub waits: Vec<bool>,
     /// The idle seats that may be taken over, by license, longest unchecked first.
     pub idle: BTreeMap<usize, Vec<ActivationId>>,
     /// The known users, each with the licenses in the order of assignment.
@@ -106,6 +108,7 @@ impl State {
                 *result == CallResult::License(self.licenses[license])
             }
             Call::SetExpiry { license, expiry } => {
+                self.waits[license] = false;
                 self.licenses[license].expiry = expiry;
                 *result == CallResult::License(self.licenses[license])
             }
@@ -165,6 +168,9 @@ impl State {
         };
         if new {
             link.seat = Some(*seat);
+        }
+        if std::mem::take(&mut self.waits[link.license]) {
+            self.licenses[link.license].expiry = Expiry::Future;
         }
         let right = (link.license, self.licenses[link.license], link.seat);
         right == (*license, *terms, Some(*seat))

@@ -101,6 +101,8 @@ pub struct Scenario {
     pub floating: Vec<bool>,
     /// Which licenses have days of grace.
     pub has_grace: Vec<bool>,
+    /// Which licenses wait for their first validation.
+    pub waits: Vec<bool>,
     /// What is called before the first round, one after another, so that there is something to
     /// compete for.
     pub prelude: Vec<Call>,
@@ -113,11 +115,12 @@ pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let round = prop_oneof![2 => vec(calls(), 3..=6), 1 => vec(validate(), 3..=6)];
     let away = prop_oneof![1 => Just(Vec::new()), 1 => vec(0..USERS, 1..USERS)];
     let round = (away, round).prop_map(|(away, calls)| Round { away, calls });
-    let licenses = vec((limits(), any::<bool>(), any::<bool>()), LICENSES);
+    let licenses = vec((limits(), any::<bool>(), any::<bool>(), any::<bool>()), LICENSES);
     (licenses, prelude, vec(round, 1..16)).prop_map(|(licenses, prelude, rounds)| Scenario {
         max_seats: licenses.iter().map(|license| license.0).collect(),
         floating: licenses.iter().map(|license| license.1).collect(),
         has_grace: licenses.iter().map(|license| license.2).collect(),
+        waits: licenses.iter().map(|license| license.3).collect(),
         prelude,
         rounds,
     })
