@@ -1,13 +1,14 @@
-//! A scenario played against a running licd: the calls of a round at once, over HTTP, and then a look
-//! at what the database holds.
+//! A scenario played against a running licd: the calls of a round at once, over HTTP.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod look;
+
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use chrono::TimeDelta;
 use common::{
-    Activation, ActivationId, Assignment, AssignmentId, Explanation, License, LicenseAssignment,
-    LicenseId, MaxSeats, Name, ProductId, Released, TenantId, Timestamp, Usage, Validation,
+    ActivationId, Assignment, AssignmentId, Explanation, License, LicenseAssignment, LicenseId,
+    MaxSeats, Name, ProductId, Released, TenantId, Timestamp, Usage, Validation,
 };
 use licd::db::Db;
 use licd::ops::tenants;
@@ -17,21 +18,7 @@ use super::rules::{CallResult, HeldLicense, State};
 use super::scenario::{Call, Expiry, LICENSES, PRODUCTS, Scenario, Terms, product_of};
 use crate::harness::{Answer, Caller};
 use crate::races::at_once;
-
-#[derive(sqlx::FromRow)]
-struct StoredLicense {
-    id: LicenseId,
-    seats_used: i32,
-    status: String,
-    max_seats: Option<MaxSeats>,
-    expires_at: Option<Timestamp>,
-    seat_idle_minutes: Option<i32>,
-    seats_idle_at: Option<Timestamp>,
-    grace_days: Option<i32>,
-    pending_days: Option<i32>,
-}
-/// The user's name, the assignment, the license, and the seat with when it was last seen.
-type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
+pub use look::Snapshot;
 
 /// How long users were away whose seats are idle.
 const AWAY: TimeDelta = TimeDelta::days(1);
@@ -51,14 +38,6 @@ pub struct Game {
     tenant: TenantId,
     products: Vec<String>,
     licenses: Vec<String>,
-}
-
-/// What the database holds between two rounds.
-#[derive(Debug)]
-pub struct Snapshot {
-    pub state: State,
-    /// When each seat was last seen.
-    pub checked: BTreeMap<ActivationId, Timestamp>,
 }
 
 /// A call, its answer, and when the answer says that the seat was seen.
@@ -117,75 +96,6 @@ impl Game {
         .await
     }
 
-    /// Reads everything, past all of licd's code, and fails when it cannot be. The times of the last
-    /// checks alone are those that the nodes show, the latest of them.
-    pub async fn look(&self) -> Snapshot {
-        let licenses: Vec<StoredLicense> = self
-            .rows(
-                "select id, seats_used, status, max_seats, expires_at, seat_idle_minutes,
-                     seats_idle_at, grace_days, pending_days from licenses
-                 where world in (select id from worlds where tenant_id = $1) order by id",
-            )
-            .await;
-        let users: Vec<(String,)> = self
-            .rows(
-                "select external_id from users
-                 where world in (select id from worlds where tenant_id = $1)",
-            )
-            .await;
-        let names: BTreeSet<_> = users.iter().collect();
-        assert_eq!(names.len(), users.len(), "a user was made twice: {users:?}");
-        let links: Vec<StoredLink> = self
-            .rows(
-                "select u.external_id, s.id, s.license_id, s.activation_id
-                 from assignments s join users u on u.id = s.user_id
-                 where s.world in (select id from worlds where tenant_id = $1)",
-            )
-            .await;
-
-        let terms = licenses.iter().map(|license| Terms {
-            status: license.status.parse().unwrap(),
-            max_seats: license.max_seats.map(MaxSeats::get),
-            expiry: expiry(license.expires_at),
-        });
-        let mut state = State {
-            licenses: terms.collect(),
-            floating: licenses.iter().map(|it| it.seat_idle_minutes.is_some()).collect(),
-            has_grace: licenses.iter().map(|it| it.grace_days.is_some()).collect(),
-            waits: licenses.iter().map(|it| it.pending_days.is_some()).collect(),
-            idle: BTreeMap::new(),
-            users: BTreeMap::new(),
-        };
-        assert_eq!(state.licenses.len(), LICENSES);
-        for (name,) in &users {
-            state.users.insert(number(name), BTreeMap::new());
-        }
-        for (name, id, license, seat) in links {
-            let license = place(&self.licenses, license);
-            let links = state.users.get_mut(&number(&name)).unwrap();
-            links.insert(id, HeldLicense { license, seat });
-        }
-        let (checked, now) = (self.last_checks().await, Timestamp::now());
-        for stored in licenses {
-            let license = place(&self.licenses, stored.id);
-            let held = state.seats(license);
-            assert_eq!(
-                stored.seats_used as usize,
-                held.len(),
-                "a counter is not the number of seats: {state:?}"
-            );
-            let later = stored.seats_idle_at.filter(|idle_at| *idle_at > now);
-            if stored.seat_idle_minutes.is_none() || later.is_some() {
-                continue;
-            }
-            let idle = idle_of(held, &checked, now);
-            if !idle.is_empty() {
-                state.idle.insert(license, idle);
-            }
-        }
-        Snapshot { state, checked }
-    }
-
     /// The seats of these users are idle: they were not validated for a day. A seat gets another id,
     /// as a node may not have written that the one before was checked.
     pub async fn leave(&self, state: &State, users: &[usize]) {
@@ -218,45 +128,10 @@ impl Game {
         .await
         .unwrap();
     }
-
-    async fn last_checks(&self) -> BTreeMap<ActivationId, Timestamp> {
-        let mut checked = BTreeMap::new();
-        for caller in &self.callers {
-            for license in &self.licenses {
-                for seat in caller.usage(license).await["activations"].as_array().unwrap() {
-                    let seat: Activation = from_value(seat.clone()).unwrap();
-                    let latest = checked.entry(seat.id).or_insert(seat.last_checked_at);
-                    *latest = seat.last_checked_at.max(*latest);
-                }
-            }
-        }
-        checked
-    }
-
-    async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
-        let mut conn = self.db.read().await.unwrap();
-        conn.query(sql).bind(self.tenant).fetch_all().await.unwrap()
-    }
-}
-
-/// The seats that were not checked for long, the oldest check first.
-fn idle_of(
-    held: BTreeSet<ActivationId>,
-    checked: &BTreeMap<ActivationId, Timestamp>,
-    now: Timestamp,
-) -> Vec<ActivationId> {
-    let is_idle = |id: &ActivationId| checked[id] < now.plus(-AWAY / 2);
-    let mut idle: Vec<_> = held.into_iter().filter(is_idle).collect();
-    idle.sort_by_key(|id| checked[id]);
-    idle
 }
 
 fn name(user: usize) -> String {
     format!("user-{user}")
-}
-
-fn number(name: &str) -> usize {
-    name.strip_prefix("user-").unwrap().parse().unwrap()
 }
 
 fn place(licenses: &[String], id: LicenseId) -> usize {
