@@ -3,6 +3,7 @@
 mod assign;
 mod elsewhere;
 mod licensing;
+mod search;
 mod user;
 mod verdict;
 
@@ -30,6 +31,7 @@ use crate::ops::view::View;
 const MOST_SIMILAR: i64 = 3;
 
 pub use assign::{assign, create_license};
+pub use search::search;
 pub use user::{get, update};
 
 #[derive(Template)]

@@ -30,6 +30,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/licenses/{id}/keys/{key}/reissue", post(licenses::keys::reissue))
         .route("/dashboard/{mode}/licenses/{id}/keys/{key}/revoke", post(licenses::keys::revoke))
         .route("/dashboard/{mode}/licenses/{id}/{action}", post(licenses::change))
+        .route("/dashboard/{mode}/search", post(users::search))
         .route("/dashboard/{mode}/users", get(users::list).post(users::create))
         .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
         .route("/dashboard/{mode}/users/{id}/assign", post(users::assign))

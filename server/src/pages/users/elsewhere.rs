@@ -47,7 +47,7 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
     })
 }
 
-fn query_of(name: &str, value: &str) -> String {
+pub fn query_of(name: &str, value: &str) -> String {
     Serializer::new(String::new()).append_pair(name, value).finish()
 }
 

@@ -1,5 +1,6 @@
 //! License keys on the page of their license: made, shown once, replaced and revoked.
 
+use common::KeyText;
 use serde_json::json;
 
 use super::page_of;
@@ -40,6 +41,17 @@ async fn a_license_key_is_made_shown_once_replaced_and_revoked() {
         browser.open(&format!("/dashboard/live/users?q={found}")).await;
         browser.is_at(&page_of(&license)).await;
     }
+    // The whole key, as customers send it; it is never a part of an address.
+    browser.open("/dashboard/live/users").await;
+    browser.fill("Find a user, license, key or product", &format!(" {} ", &first)).await;
+    browser.press("Enter").await;
+    browser.is_at(&page_of(&license)).await;
+    let unknown = KeyText::generate().expose().to_owned();
+    browser.fill("Find a user, license, key or product", &unknown).await;
+    browser.press("Enter").await;
+    browser.sees("No user, license, key or product matches").await;
+    browser.is_at(&format!("/dashboard/live/users?q={}", &unknown.replace('-', "")[19..])).await;
+    browser.open(&page_of(&license)).await;
 
     browser.click(&format!("Replace {}", end(&first))).await;
     browser
