@@ -3,6 +3,7 @@
 
 use chrono::TimeDelta;
 use common::{Activation, Timestamp};
+use futures_util::future::join_all;
 use licd::db::Db;
 use licd::validation::LastChecks;
 use serde_json::{Value, json};
@@ -126,6 +127,44 @@ async fn a_check_of_a_former_seat_changes_no_other() {
     noted.write(&db).await.unwrap();
     db.close().await;
     assert_eq!(last_check(&app, &license).await, taken["lastCheckedAt"]);
+}
+
+/// A portion that cannot be written holds up no other: here the database refuses one row of the
+/// first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_portion_that_fails_stops_none_behind_it() {
+    const USERS: usize = 600;
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let mut seats = Vec::new();
+    for users in (0..USERS).collect::<Vec<_>>().chunks(50) {
+        let seated = users.iter().map(async |user| {
+            app.assign(&license, &format!("user-{user}")).await.data();
+            app.validate(&format!("user-{user}")).await["activation"].clone()
+        });
+        seats.extend(join_all(seated).await);
+    }
+    let seats = seats.into_iter().map(|seat| serde_json::from_value(seat).unwrap());
+    let mut seats: Vec<Activation> = seats.collect();
+    seats.sort_by_key(|seat| seat.user_id);
+    let last = seats.iter().map(|seat| seat.last_checked_at).max().unwrap();
+    let later = last.plus(TimeDelta::hours(1));
+    let mut conn = app.db().write().await.unwrap();
+    let rule = "alter table assignments add column is_kept integer
+        check (is_kept is null or last_checked_at = activated_at)";
+    conn.query(rule).execute().await.unwrap();
+    let kept = "update assignments set is_kept = 1, last_checked_at = activated_at
+        where user_id = $1";
+    assert_eq!(conn.query(kept).bind(seats[0].user_id).execute().await.unwrap(), 1);
+    drop(conn);
+    let world = app.number("select cast(min(world) as bigint) from assignments").await as i32;
+    let noted = LastChecks::default();
+    for seat in &mut seats {
+        seat.last_checked_at = later;
+    }
+    noted.note(seats.iter().map(|seat| (world.into(), seat)));
+    assert!(noted.write(app.db()).await.is_err());
+    assert_eq!(noted.unwritten_and_dropped().0, 500);
 }
 
 /// The one seat's times of activation and of the last check, as they are stored.

@@ -105,23 +105,27 @@ impl LastChecks {
         self.half_full.notified().await;
     }
 
-    /// Writes the noted checks, in portions. Those that cannot be written remain. Concurrent calls
-    /// wait for each other.
+    /// Writes the noted checks, in portions. Those that cannot be written remain; a portion that
+    /// fails alone does not stop those behind it. Concurrent calls wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         self.begin_to_write();
-        let mut after = Bound::Unbounded;
+        let (mut after, mut failed) = (Bound::Unbounded, Ok(()));
         loop {
             let portion: Vec<_> = {
                 let noted = self.lock();
                 let rest = noted.checks.range((after, Bound::Unbounded)).take(PORTION);
                 rest.map(|(place, check)| (*place, *check)).collect()
             };
-            let Some((last, _)) = portion.last() else { return Ok(()) };
+            let Some((last, _)) = portion.last() else { return failed };
             after = Bound::Excluded(*last);
             let rows: Vec<_> = portion.iter().map(|(place, check)| row(*place, check)).collect();
-            seats::check(&mut db.write().await?, &rows).await?;
-            self.forget(portion);
+            let written = async { seats::check(&mut db.write().await?, &rows).await };
+            match written.await {
+                Ok(_) => self.forget(portion),
+                Err(error) if failed.is_ok() => failed = Err(error),
+                Err(error) => return Err(error),
+            }
         }
     }
 
