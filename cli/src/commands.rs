@@ -20,7 +20,7 @@ pub mod validate;
 pub mod version;
 pub mod whoami;
 
-use common::{Event, Plan, Product, User};
+use common::{Event, LicenseKey, Plan, Product, User};
 use serde_json::Value;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};
@@ -55,19 +55,22 @@ pub fn nothing_to_do(ctx: &Context, fields: &str) -> Result<View> {
 /// The columns of the table that a command line prints; none when they are few or unknown.
 pub fn columns_of(line: &[String]) -> Vec<Column> {
     type Columns = fn() -> Vec<Column>;
-    let tables: [(&[&str], Columns); 10] = [
-        (&["usage"], || licenses::usage::COLUMNS.to_vec()),
-        (&["licenses", "license"], noun::columns::<ApiRecord<LicenseWithSeats>>),
-        (&["plans", "plan"], noun::columns::<ApiRecord<Plan>>),
-        (&["products", "product"], noun::columns::<ApiRecord<Product>>),
-        (&["users", "user"], noun::columns::<ApiRecord<User>>),
-        (&["keys", "key"], noun::columns::<ApiRecord<Key>>),
-        (&["events", "event"], noun::columns::<ApiRecord<Event>>),
-        (&["refusals", "refusal"], || refusals::COLUMNS.to_vec()),
-        (&["validate"], || validate::COLUMNS.to_vec()),
-        (&["profiles", "profile"], || profiles::COLUMNS.to_vec()),
+    const LICENSES: &[&str] = &["licenses", "license"];
+    const KEYS: &[&str] = &["keys", "key"];
+    let tables: [(&[&[&str]], Columns); 11] = [
+        (&[&["usage"]], || licenses::usage::COLUMNS.to_vec()),
+        (&[LICENSES, KEYS], noun::columns::<ApiRecord<LicenseKey>>),
+        (&[LICENSES], noun::columns::<ApiRecord<LicenseWithSeats>>),
+        (&[&["plans", "plan"]], noun::columns::<ApiRecord<Plan>>),
+        (&[&["products", "product"]], noun::columns::<ApiRecord<Product>>),
+        (&[&["users", "user"]], noun::columns::<ApiRecord<User>>),
+        (&[KEYS], noun::columns::<ApiRecord<Key>>),
+        (&[&["events", "event"]], noun::columns::<ApiRecord<Event>>),
+        (&[&["refusals", "refusal"]], || refusals::COLUMNS.to_vec()),
+        (&[&["validate"]], || validate::COLUMNS.to_vec()),
+        (&[&["profiles", "profile"]], || profiles::COLUMNS.to_vec()),
     ];
-    let is_named = |words: &[&str]| line.iter().any(|word| words.contains(&word.as_str()));
-    let table = tables.iter().find(|(words, _)| is_named(words));
+    let is_named = |words: &&[&str]| line.iter().any(|word| words.contains(&word.as_str()));
+    let table = tables.iter().find(|(all, _)| all.iter().all(is_named));
     table.map_or_else(Vec::new, |(_, columns)| columns())
 }

@@ -119,6 +119,7 @@ fn files_and_fixed_words_complete() {
     assert_eq!(offered(&home, &["man", "exi"]), [""; 0]);
     assert_eq!(offered(&home, &["plans", "list", "-c", "id,pr"]), ["id,product"]);
     assert_eq!(offered(&home, &["licenses", "usage", "-c", "em"]), ["email"]);
+    assert_eq!(offered(&home, &["licenses", "keys", "list", "-c", "us"]), ["uses"]);
 }
 
 /// A list of twenty flags hides the commands.
