@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{App, Caller};
 use crate::races::at_once;
+use crate::terms::long_away;
 
 /// A key whose check fits, and that nobody has.
 const UNKNOWN: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
@@ -141,6 +142,22 @@ async fn a_full_license_is_left_alone_and_a_use_comes_back() {
     app.delete_user("ada").await.data();
     assert_eq!(record(&app, &license).await["uses"], 0);
     assert_eq!(claim(&app, "bob", &key).await["valid"], true);
+}
+
+/// After the idle time was made shorter nobody is idle before it has passed: not for who claims
+/// either, since shipped applications still ask by the former one.
+#[tokio::test]
+async fn a_claim_takes_no_seat_over_before_its_time() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1, "seatIdleMinutes": 60 })).await;
+    let (_, key) = new_key(&app, &license, json!({})).await;
+    assert_eq!(claim(&app, "ada", &key).await["valid"], true);
+    long_away(app.db(), "ada", 40).await;
+    app.update(&license, json!({ "seatIdleMinutes": 30 })).await.data();
+    assert_eq!(claim(&app, "bob", &key).await["reason"], "exceeded_seats");
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    long_away(app.db(), "ada", 40).await;
+    assert_eq!(claim(&app, "eve", &key).await["valid"], true, "by now she is idle");
 }
 
 /// However many claim the last use of a key at once, one gets it.

@@ -30,7 +30,7 @@ async fn away(db: &Db, user: &str, minutes: i64) {
 
 /// The same of a seat that a node may have checked without having written it: that is forgotten, as
 /// the seat gets another id.
-async fn long_away(db: &Db, user: &str, minutes: i64) {
+pub async fn long_away(db: &Db, user: &str, minutes: i64) {
     move_check(db, user, minutes, Some(ActivationId::new(Timestamp::now()))).await;
 }
 

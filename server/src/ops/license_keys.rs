@@ -19,7 +19,7 @@ use crate::events::NewEvent;
 use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
 use crate::store::validations::AssignedLicense;
-use crate::store::{Page, assignments, license_keys, licenses};
+use crate::store::{Page, assignments, license_keys, licenses, seats};
 use crate::validation::{Given, Settled};
 
 const NOT_FOUND: Error = Error::NotFound("license key");
@@ -203,7 +203,8 @@ pub async fn claim(
     }
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
     check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
-    let candidate = candidate(&license, &user);
+    let idle_at = seats::idle_at(&mut change, scope, license.id).await?;
+    let candidate = candidate(&license, &user, idle_at);
     let locked = [(scope, &candidate)];
     let mut given = Given::find(&mut change, &locked, &BTreeSet::new(), 1, now).await?;
     let mut seat_events = Vec::new();
@@ -238,12 +239,16 @@ pub async fn claim(
 }
 
 /// The license as if it were assigned, and the only one.
-fn candidate(license: &LicenseWithSeats, user: &User) -> AssignedLicense {
+fn candidate(
+    license: &LicenseWithSeats,
+    user: &User,
+    seats_idle_at: Option<Timestamp>,
+) -> AssignedLicense {
     AssignedLicense {
         user_id: user.id,
         license: license.license.clone(),
         terms: license.terms,
-        seats_idle_at: None,
+        seats_idle_at,
         seats_used: license.seats.used,
         seat: None,
         features_omitted: false,

@@ -140,6 +140,18 @@ pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<usize>
     Ok(freed.len())
 }
 
+/// When the next seat of a license can become idle at the earliest, if that is known.
+pub async fn idle_at(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+) -> Result<Option<Timestamp>> {
+    let query = conn.query("select seats_idle_at from licenses where id = $2 and world = $1");
+    let found: Option<(Option<Timestamp>,)> =
+        query.bind_scope(scope).bind(license).fetch_optional().await?;
+    Ok(found.and_then(|(time,)| time))
+}
+
 /// Notes when the next seat of each of `licenses` can become idle at the earliest.
 pub async fn set_idle_at(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     const SET: Sql = over_rows!(

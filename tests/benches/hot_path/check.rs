@@ -21,6 +21,8 @@ pub enum Answers {
     Static,
     /// Each user's own license.
     Licenses,
+    /// A refusal, as all seats are taken.
+    Full,
 }
 
 pub struct Checker {
@@ -59,6 +61,9 @@ impl Checker {
             match answers {
                 Answers::Static => ensure!(body == self.sample, "unexpected answer: {body}"),
                 Answers::Licenses => check_license(&body, user, asked)?,
+                Answers::Full => {
+                    ensure!(body.contains("exceeded_seats"), "user {user} is not refused: {body}");
+                }
             }
             bytes = length;
         }

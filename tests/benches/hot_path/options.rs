@@ -62,6 +62,8 @@ pub enum Stage {
     Logging,
     /// Many users instead of few.
     Growth,
+    /// Every validation is refused, as all seats are taken; floating ones beside others.
+    Refused,
     /// Every validation takes a seat.
     Seats,
     /// Every validation creates a user.

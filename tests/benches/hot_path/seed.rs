@@ -77,6 +77,14 @@ pub async fn add_holders(url: &str, range: Range<u64>) -> anyhow::Result<()> {
     execute(url, all).await
 }
 
+/// Leaves no seat to the newcomers of a database, and makes all seats floating if asked to.
+pub async fn fill(url: &str, floating: bool) -> anyhow::Result<()> {
+    let engine = if url.starts_with("sqlite") { Engine::Sqlite } else { Engine::Postgres };
+    let mut all = sql::fill(engine);
+    all.extend(floating.then(|| sql::FLOAT.to_owned()));
+    execute(url, all).await
+}
+
 async fn create_database(cluster: &Cluster, name: &str, key: &ApiKey) -> anyhow::Result<String> {
     execute(&cluster.url("postgres"), vec![format!("create database {name}")]).await?;
     let url = cluster.url(name);

@@ -87,6 +87,26 @@ pub fn newcomers(engine: Engine, range: &Range<u64>) -> Vec<String> {
     vec![licenses, users, phrases, assignments(engine, range, false)]
 }
 
+/// Fills the licenses of the newcomers: one seat each, whose holder was checked just now.
+pub fn fill(engine: Engine) -> Vec<String> {
+    let now = match engine {
+        Engine::Sqlite => "unixepoch() * 1000",
+        Engine::Postgres => "now()",
+    };
+    let seats = format!(
+        "insert into assignments (user_id, license_id, world, id, assigned_at, activation_id,
+             activated_at, last_checked_at)
+         select (select user_id from assignments where activation_id is not null limit 1),
+             id, world, id, {now}, id, {now}, {now}
+         from licenses where seats_used = 0"
+    );
+    let count = "update licenses set max_seats = 1, seats_used = 1 where seats_used = 0";
+    vec![seats, count.to_owned()]
+}
+
+/// Makes all seats floating.
+pub const FLOAT: &str = "update licenses set seat_idle_minutes = 60";
+
 fn licenses(engine: Engine, range: &Range<u64>, seats: u64, used: u64) -> String {
     let licenses = range.start / USERS_PER_LICENSE..range.end / USERS_PER_LICENSE;
     let series = series(engine, &licenses);

@@ -31,6 +31,7 @@ pub struct Results {
     pub keys: Vec<Pair>,
     pub logging: Vec<Pair>,
     pub growth: Vec<Pair>,
+    pub refused: Vec<Pair>,
     pub seats: Vec<Seats>,
     pub users: Vec<Pair>,
     pub neighbours: Neighbours,
@@ -66,6 +67,10 @@ impl Results {
                 let sizes = [bench.plan.users, bench.plan.many_users];
                 let [few, many] = sizes.map(|users| format!("{users} users"));
                 report::pairs("growth", [&few, &many], &self.growth)
+            }
+            Stage::Refused => {
+                self.refused = pairs::refused(bench).await?;
+                report::pairs("refusals", ["named seats", "floating"], &self.refused)
             }
             Stage::Seats => {
                 self.seats = seats::run(bench).await?;

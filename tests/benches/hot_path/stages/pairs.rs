@@ -2,6 +2,7 @@
 //! the same rounds.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::bench::Bench;
@@ -35,7 +36,15 @@ impl Pair {
 struct Side<'a> {
     server: &'a [Server],
     keys: &'a Path,
-    users: u64,
+    users: Range<u64>,
+    answers: Answers,
+}
+
+impl<'a> Side<'a> {
+    /// Users who hold a seat.
+    fn of_holders(server: &'a [Server], keys: &'a Path, users: u64) -> Self {
+        Self { server, keys, users: 0..users, answers: Answers::Licenses }
+    }
 }
 
 async fn compare(
@@ -47,10 +56,10 @@ async fn compare(
     let names = sides.each_ref().map(|(name, _)| format!("{}, {name}", subject.name()));
     let rows = sides.iter().zip(&names).map(|((_, side), name)| Row {
         name,
-        target: Target::Servers { servers: side.server, answers: Answers::Licenses },
+        target: Target::Servers { servers: side.server, answers: side.answers },
         connections: CONNECTIONS,
         keys: side.keys,
-        users: 0..side.users,
+        users: side.users.clone(),
     });
     let mut all = interleave(bench, stage, &rows.collect::<Vec<_>>()).await?.into_iter();
     let [plain, changed] = [all.next(), all.next()].map(Option::unwrap_or_default);
@@ -76,8 +85,8 @@ pub async fn unanalyzed(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
         seed::add_holders(&url, FIRST_USERS..users).await?;
         let keys = &bench.key_file;
         let sides = [
-            ("analyzed", Side { server: &analyzed, keys, users }),
-            ("never analyzed", Side { server: &unanalyzed, keys, users }),
+            ("analyzed", Side::of_holders(&analyzed, keys, users)),
+            ("never analyzed", Side::of_holders(&unanalyzed, keys, users)),
         ];
         all.push(compare(bench, "unanalyzed", subject, sides).await?);
     }
@@ -110,8 +119,8 @@ pub async fn keys(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
         let keys: Vec<&str> = keys.iter().map(|key| key.expose()).collect();
         fs::write(&thousand, keys.join("\n"))?;
         let sides = [
-            ("one key", Side { server: &server, keys: one, users }),
-            ("a thousand keys", Side { server: &server, keys: &thousand, users }),
+            ("one key", Side::of_holders(&server, one, users)),
+            ("a thousand keys", Side::of_holders(&server, &thousand, users)),
         ];
         all.push(compare(bench, "keys", subject, sides).await?);
     }
@@ -127,8 +136,8 @@ pub async fn logging(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
         let url = database(bench, subject, "logging").await?;
         let logging = [bench.logging_licd(&url, &bench.folder.path().join("licd.log"))?];
         let sides = [
-            ("warnings only", Side { server: &quiet, keys, users }),
-            ("default log", Side { server: &logging, keys, users }),
+            ("warnings only", Side::of_holders(&quiet, keys, users)),
+            ("default log", Side::of_holders(&logging, keys, users)),
         ];
         all.push(compare(bench, "logging", subject, sides).await?);
     }
@@ -146,10 +155,29 @@ pub async fn growth(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
         let many_users = [bench.licd(&bench.database(subject, "many", size).await?)?];
         let (few_name, many_name) = (format!("{few} users"), format!("{many} users"));
         let sides = [
-            (&*few_name, Side { server: &few_users, keys, users: few }),
-            (&*many_name, Side { server: &many_users, keys, users: many }),
+            (&*few_name, Side::of_holders(&few_users, keys, few)),
+            (&*many_name, Side::of_holders(&many_users, keys, many)),
         ];
         all.push(compare(bench, "growth", subject, sides).await?);
+    }
+    Ok(all)
+}
+
+/// A storm of refusals on full licenses, without terms beside floating ones, whose seats might be
+/// idle.
+pub async fn refused(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    for subject in bench.plan.pick([Sqlite, Postgres]) {
+        let (users, keys) = (bench.plan.users, &bench.key_file);
+        let mut servers = Vec::new();
+        for (name, floating) in [("full", false), ("full_floating", true)] {
+            let url = bench.database(subject, name, Size { users, newcomers: users }).await?;
+            seed::fill(&url, floating).await?;
+            servers.push([bench.licd(&url)?]);
+        }
+        let side = |server| Side { server, keys, users: users..2 * users, answers: Answers::Full };
+        let sides = [("named seats", side(&servers[0])), ("floating seats", side(&servers[1]))];
+        all.push(compare(bench, "refused", subject, sides).await?);
     }
     Ok(all)
 }
