@@ -75,6 +75,19 @@ async fn each_end_is_told_once() {
     other.close().await;
 }
 
+/// A node whose clock is behind tells nothing again, nor makes another one do it.
+#[tokio::test]
+async fn clocks_that_differ_tell_nothing_twice() {
+    let app = App::start().await;
+    let start = Timestamp::now();
+    let at = |seconds: i64| start.plus(TimeDelta::seconds(seconds));
+    let license = license(&app, at(100), Value::Null).await;
+    for seconds in [0, 110, 90, 95, 120, 60, 130] {
+        give(app.db(), at(seconds)).await;
+    }
+    assert_eq!(told(&app, &license).await, ["expired"]);
+}
+
 /// What ended while licd was away is told late; after long, or at first, the past is left alone.
 #[tokio::test]
 async fn the_past_is_told_for_a_week() {

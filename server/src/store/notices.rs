@@ -18,10 +18,12 @@ pub async fn lock(conn: &mut Conn, kind: &str) -> Result<Option<Reached>> {
         .await
 }
 
+/// Notes how far it has come, if that is further than before.
 pub async fn set(conn: &mut Conn, kind: &str, (moment, license): Reached) -> Result<()> {
     conn.query(
         "insert into notices (kind, reached_at, license_id) values ($1, $2, $3)
-         on conflict (kind) do update set reached_at = $2, license_id = $3",
+         on conflict (kind) do update set reached_at = $2, license_id = $3
+         where (notices.reached_at, notices.license_id) < ($2, $3)",
     )
     .bind(kind)
     .bind(moment)
