@@ -99,18 +99,20 @@ pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
         Ok(answer.map(|_| Difference { result: Outcome::Applied, ..it }))
     })
     .await?;
-    let mut sentence = format!("Applied plan {} to {} licenses.", plan.name, applied.done.len());
-    if !kept.is_empty() {
-        sentence += &format!(" {} keep what they would lose; see --with-losses.", kept.len());
-    }
+    let kept_as_is = match kept.len() {
+        0 => String::new(),
+        many => format!(" Kept {} that would lose something; see --with-losses.", counted(many)),
+    };
+    let done = counted(applied.done.len());
     let shown = [applied.done, kept].concat();
-    Ok(view(&plan, &shown)?.changed(sentence).exit(applied.exit))
+    let view = view(&plan, &shown)?.exit(applied.exit);
+    Ok(view.changed(format!("Applied plan {} to {done}.{kept_as_is}", plan.name)))
 }
 
 /// Asks before somebody loses something, and before many licenses change.
 async fn confirm(ctx: &Context, plan: &Plan, open: &[Difference]) -> Result<()> {
     let losers = open.iter().filter(|it| !it.losses.is_empty()).count();
-    let question = format!("Apply plan {} to {} licenses", plan.name, open.len());
+    let question = format!("Apply plan {} to {}", plan.name, counted(open.len()));
     match losers {
         0 => ctx.confirm_many(open.len(), &format!("{question}?")).await,
         _ => ctx.confirm_loss(&format!("{question}, of which {losers} lose something?")).await,
@@ -212,6 +214,10 @@ impl Difference {
             self.body.clear.get_or_insert_default().push(field);
         }
     }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 license".to_owned() } else { format!("{count} licenses") }
 }
 
 fn none() -> String {
