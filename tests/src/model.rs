@@ -94,7 +94,7 @@ async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
     let prelude = scenario.prelude.iter().map(|call| Round { away: vec![], calls: vec![*call] });
     for Round { away, calls } in prelude.chain(scenario.rounds.iter().cloned()) {
         if !away.is_empty() {
-            game.leave(&before.state, &away).await;
+            game.leave(&before, &away).await;
             before = game.look().await;
         }
         let turns = game.play(&calls).await;
@@ -109,7 +109,8 @@ async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
 }
 
 fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<(), String> {
-    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.result)).collect();
+    let calls: Vec<_> =
+        turns.iter().map(|turn| (seen_from(before, turns, turn.call), &turn.result)).collect();
     let fair = [
         (order::exists(&before.state, &calls, &after.state), "no order explains the answers"),
         (no_seat_too_many(before, turns, after), "there are more holders than seats"),
@@ -118,6 +119,24 @@ fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<()
     ];
     let wrong: Vec<&str> = fair.iter().filter(|(fair, _)| !fair).map(|(_, wrong)| *wrong).collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
+}
+
+/// A claim with whether the user may have had the license: since before the round, or by a call of it.
+fn seen_from(before: &Snapshot, turns: &[Turn], call: Call) -> Call {
+    let Call::Claim { user, license, .. } = call else { return call };
+    let links = before.state.users.get(&user);
+    let had = links.is_some_and(|links| links.values().any(|link| link.license == license));
+    let gets = |turn: &Turn| match turn.call {
+        Call::Assign { user: to, license: of } | Call::Transfer { to, license: of, .. } => {
+            (to, of) == (user, license)
+        }
+        Call::Claim { user: to, license: of, .. } => {
+            (to, of) == (user, license)
+                && matches!(turn.result, CallResult::Claimed { id: Some(_), .. })
+        }
+        _ => false,
+    };
+    Call::Claim { user, license, may_have: had || turns.iter().any(gets) }
 }
 
 /// The limit holds where a user took a seat and the limit did not change.
@@ -151,12 +170,8 @@ fn later_is_later(before: &Snapshot, after: &Snapshot) -> bool {
 /// A seat that was validated in this round has a time of one of its answers, any other its old time.
 fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.checked.iter().all(|(seat, at)| {
-        let times = turns.iter().filter_map(|turn| match turn.result {
-            CallResult::Valid { seat: own, .. } if own == *seat => turn.checked,
-            CallResult::Transferred { seat: Some(own), .. } if own == *seat => turn.checked,
-            _ => None,
-        });
-        let times: Vec<Timestamp> = times.collect();
+        let own = turns.iter().filter(|turn| turn.result.seat() == Some(*seat));
+        let times: Vec<Timestamp> = own.filter_map(|turn| turn.checked).collect();
         times.contains(at) || (times.is_empty() && before.checked.get(seat) == Some(at))
     })
 }

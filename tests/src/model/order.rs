@@ -29,7 +29,9 @@ mod tests {
 
     /// Two users with a license that has one seat, and the seat's holder.
     fn state(seats: [Option<ActivationId>; 2]) -> State {
-        let link = |seat| (AssignmentId::default(), HeldLicense { license: 0, seat });
+        let link = |seat| {
+            (AssignmentId::default(), HeldLicense { license: 0, seat, place: 0, is_claimed: false })
+        };
         let users = seats.map(|seat| [link(seat)].into());
         let (floating, idle) = (vec![false], Default::default());
         State {

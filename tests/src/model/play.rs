@@ -3,7 +3,7 @@
 mod look;
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use chrono::TimeDelta;
 use common::{
@@ -14,7 +14,7 @@ use licd::db::Db;
 use licd::ops::tenants;
 use serde_json::{Value, from_value, json};
 
-use super::rules::{CallResult, HeldLicense, State};
+use super::rules::{CallResult, HeldLicense};
 use super::scenario::{Call, Expiry, LICENSES, PRODUCTS, Scenario, Terms, product_of};
 use crate::harness::{Answer, Caller};
 use crate::races::at_once;
@@ -36,8 +36,16 @@ pub struct Game {
     callers: Vec<Caller>,
     db: Db,
     tenant: TenantId,
+    known: Arc<Known>,
+}
+
+/// What licd calls the records of a game.
+#[derive(Default)]
+struct Known {
     products: Vec<String>,
     licenses: Vec<String>,
+    /// A license key of each, without a limit of its own.
+    keys: Vec<String>,
 }
 
 /// A call, its answer, and when the answer says that the seat was seen.
@@ -56,11 +64,10 @@ impl Table {
         let (tenant, key) = tenants::create(&self.db, name, |_, _| true).await.unwrap();
         let callers: Vec<Caller> =
             self.callers.iter().map(|caller| caller.with_key(key.expose())).collect();
-        let mut products = Vec::new();
+        let mut known = Known::default();
         for n in 0..PRODUCTS {
-            products.push(callers[0].product(&format!("product {n}")).await);
+            known.products.push(callers[0].product(&format!("product {n}")).await);
         }
-        let mut licenses = Vec::new();
         for (n, max_seats) in scenario.max_seats.iter().enumerate() {
             let idle = scenario.floating[n].then_some(60);
             let grace = scenario.has_grace[n].then_some(30);
@@ -70,11 +77,15 @@ impl Table {
                 terms["expiresInDays"] = 365.into();
                 terms["expiresFrom"] = "firstValidation".into();
             }
-            let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
-            licenses.push(callers[0].license_of(&plan).await);
+            let plan = callers[0].plan_of(&known.products[product_of(n)], terms).await;
+            let license = callers[0].license_of(&plan).await;
+            let path = format!("/api/v1/admin/licenses/{license}/keys");
+            let key = callers[0].post(&path, json!({})).await;
+            known.keys.push(key.data()["key"].as_str().unwrap().to_owned());
+            known.licenses.push(license);
         }
-        products.push(ProductId::default().to_string());
-        Game { callers, db: self.db.clone(), tenant: tenant.id, products, licenses }
+        known.products.push(ProductId::default().to_string());
+        Game { callers, db: self.db.clone(), tenant: tenant.id, known: Arc::new(known) }
     }
 
     async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
@@ -87,22 +98,32 @@ impl Game {
     pub async fn play(&self, round: &[Call]) -> Vec<Turn> {
         at_once(round.iter().zip(self.callers.iter().cycle()).map(|(call, caller)| {
             let (call, caller) = (*call, caller.clone());
-            let (products, licenses) = (self.products.clone(), self.licenses.clone());
+            let (known, db) = (self.known.clone(), self.db.clone());
             async move {
-                let answer = ask(&caller, call, &products, &licenses).await;
-                read_answer(call, &answer, &licenses)
+                let answer = ask(&caller, call, &known).await;
+                let turn = read_answer(call, &answer, &known.licenses);
+                match call {
+                    Call::Claim { .. } => claimed(&db, &answer, turn).await,
+                    _ => turn,
+                }
             }
         }))
         .await
     }
 
     /// The seats of these users are idle: they were not validated for a day. A seat gets another id,
-    /// as a node may not have written that the one before was checked.
-    pub async fn leave(&self, state: &State, users: &[usize]) {
+    /// as a node may not have written that the one before was checked. All other checks are in the
+    /// database by then.
+    pub async fn leave(&self, Snapshot { state, checked }: &Snapshot, users: &[usize]) {
         let mut conn = self.db.write().await.unwrap();
         let now = Timestamp::now();
+        for (seat, time) in checked {
+            let check = "update assignments set last_checked_at = $2
+                where activation_id = $1 and last_checked_at < $2";
+            conn.query(check).bind(*seat).bind(*time).execute().await.unwrap();
+        }
         for user in users {
-            for HeldLicense { license, seat } in
+            for HeldLicense { license, seat, .. } in
                 state.users.get(user).into_iter().flat_map(|it| it.values())
             {
                 let order = TimeDelta::seconds((user * LICENSES + license) as i64);
@@ -148,7 +169,23 @@ fn expiry(end: Option<Timestamp>) -> Expiry {
     }
 }
 
-async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[String]) -> Answer {
+/// A claim with the assignment that it made, which its answer does not show.
+async fn claimed(db: &Db, answer: &Answer, turn: Turn) -> Turn {
+    if turn.result == CallResult::UsedUp {
+        return turn;
+    }
+    let mut conn = db.read().await.unwrap();
+    let made = "select event_type, object from events where request_id = $1";
+    let request = answer.header("x-request-id").unwrap().to_owned();
+    let events: Vec<(String, sqlx::types::Json<Value>)> =
+        conn.query(made).bind(request).fetch_all().await.unwrap();
+    let assigned = events.iter().find(|(kind, _)| kind == "license.assigned");
+    let id = assigned.map(|(_, object)| object.0["id"].as_str().unwrap().parse().unwrap());
+    Turn { result: CallResult::Claimed { id, answer: Box::new(turn.result) }, ..turn }
+}
+
+async fn ask(caller: &Caller, call: Call, known: &Known) -> Answer {
+    let Known { products, licenses, keys } = known;
     let question = |user, product: Option<usize>| {
         let product = product.map(|product| &products[product]);
         json!({ "userId": name(user), "productId": product })
@@ -159,6 +196,10 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
         }
         Call::Explain { user, product } => {
             caller.post("/api/v1/admin/explain", question(user, product)).await
+        }
+        Call::Claim { user, license, .. } => {
+            let claim = json!({ "userId": name(user), "key": keys[license] });
+            caller.post("/api/v1/claim", claim).await
         }
         Call::Assign { user, license } => caller.assign(&licenses[license], &name(user)).await,
         Call::Unassign { user, license } => caller.unassign(&licenses[license], &name(user)).await,
@@ -204,7 +245,11 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
             assert_eq!(answer.refusal(), "400 invalid_request productId");
             CallResult::UnknownProduct
         }
-        (Call::Validate { .. }, 200) => match from_value(data()).unwrap() {
+        (Call::Claim { .. }, 409) => {
+            assert_eq!(answer.refusal(), "409 license_key_used_up key");
+            CallResult::UsedUp
+        }
+        (Call::Validate { .. } | Call::Claim { .. }, 200) => match from_value(data()).unwrap() {
             Validation::Invalid(refusal) => CallResult::Invalid(refusal.reason.known().unwrap()),
             Validation::Valid(grant) => {
                 assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");

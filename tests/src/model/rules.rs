@@ -40,8 +40,27 @@ pub enum CallResult {
         id: AssignmentId,
         seat: Option<ActivationId>,
     },
+    /// The assignment that a claim made, if it made one, and the answer.
+    Claimed {
+        id: Option<AssignmentId>,
+        answer: Box<CallResult>,
+    },
+    /// All uses of a license key are taken.
+    UsedUp,
     /// The receiver of a transfer has the license already.
     HasIt,
+}
+
+impl CallResult {
+    /// The seat that was given or checked.
+    pub fn seat(&self) -> Option<ActivationId> {
+        match self {
+            Self::Valid { seat, .. } => Some(*seat),
+            Self::Transferred { seat, .. } => *seat,
+            Self::Claimed { answer, .. } => answer.seat(),
+            _ => None,
+        }
+    }
 }
 
 /// All that the service remembers.
@@ -64,6 +83,16 @@ pub struct State {
 pub struct HeldLicense {
     pub license: usize,
     pub seat: Option<ActivationId>,
+    /// Licenses with a lower one come before others.
+    pub place: i64,
+    /// With the license's key, which has a use less for it.
+    pub is_claimed: bool,
+}
+
+impl HeldLicense {
+    fn new(license: usize) -> Self {
+        Self { license, seat: None, place: 0, is_claimed: false }
+    }
 }
 
 /// The result of a validation.
@@ -123,6 +152,9 @@ impl State {
             }
             Call::Release { user } => *result == self.release(user),
             Call::Transfer { user, to, license } => self.transfer([user, to], license, result),
+            Call::Claim { user, license, may_have } => {
+                self.claim([user, license], may_have, result)
+            }
             Call::Usage { license } => {
                 let terms = self.licenses[license];
                 *result == CallResult::Usage { terms, seats: self.seats(license) }
@@ -135,8 +167,18 @@ impl State {
     }
 
     fn validate(&mut self, user: usize, product: Option<usize>, result: &CallResult) -> bool {
-        let (outcome, full) = self.outcome(user, product);
+        let decided = self.outcome(&self.links(user), product);
         self.users.entry(user).or_default();
+        self.apply(user, decided, result)
+    }
+
+    /// What a validation does to the seats. Returns whether `result` is its answer.
+    fn apply(
+        &mut self,
+        user: usize,
+        (outcome, full): (Outcome, Vec<usize>),
+        result: &CallResult,
+    ) -> bool {
         // Too few seats are idle, and licd notes when the next one can be: those that are stay.
         for license in full.into_iter().filter(|license| self.floating[*license]) {
             self.idle.remove(&license);
@@ -180,7 +222,7 @@ impl State {
         if !self.users.contains_key(&user) {
             return CallResult::Explained(Some(Reason::UserNotFound));
         }
-        CallResult::Explained(match self.outcome(user, product).0 {
+        CallResult::Explained(match self.outcome(&self.links(user), product).0 {
             Outcome::Keep(_) | Outcome::Take(_) | Outcome::TakeOver(..) => None,
             Outcome::Refuse(reason) => Some(reason),
         })
@@ -189,8 +231,13 @@ impl State {
     /// The first license that is active and not expired decides, seats included. If there is none, or
     /// it has no seat, the first in its grace that has one does; without one, the reason that is
     /// easiest to mend. Also the licenses that were tried before, and have no seat.
-    fn outcome(&self, user: usize, product: Option<usize>) -> (Outcome, Vec<usize>) {
-        let links = self.links(user);
+    fn outcome(
+        &self,
+        links: &BTreeMap<AssignmentId, HeldLicense>,
+        product: Option<usize>,
+    ) -> (Outcome, Vec<usize>) {
+        let mut links: Vec<_> = links.iter().collect();
+        links.sort_by_key(|(id, link)| (link.place, **id));
         let of_product = links
             .iter()
             .filter(|(_, link)| product.is_none_or(|product| product == product_of(link.license)));
@@ -202,7 +249,7 @@ impl State {
         let in_grace = active.filter(|(_, link)| is_past(link) && self.has_grace[link.license]);
         let mut full = Vec::new();
         for (at, link) in selected.into_iter().chain(in_grace) {
-            match self.grant(*at, link) {
+            match self.grant(**at, link) {
                 Some(outcome) => return (outcome, full),
                 None => full.push(link.license),
             }
@@ -265,10 +312,46 @@ impl State {
         match (known, result) {
             (Some((known, _)), CallResult::Assigned { id, new: false }) => known == id,
             (None, CallResult::Assigned { id, new: true }) => {
-                links.insert(*id, HeldLicense { license, seat: None }).is_none()
+                links.insert(*id, HeldLicense::new(license)).is_none()
             }
             _ => false,
         }
+    }
+
+    /// A claim gives the license of the key to the user, and puts it first if it is worth a seat. Who
+    /// had the license when the claim came is validated, whatever became of it meanwhile.
+    fn claim(&mut self, [user, license]: [usize; 2], may_have: bool, result: &CallResult) -> bool {
+        let has_it = self.links(user).values().any(|link| link.license == license);
+        let all = self.users.values().flat_map(BTreeMap::values);
+        let uses = all.filter(|link| link.license == license && link.is_claimed).count();
+        let max_seats = self.licenses[license].max_seats;
+        let limit = max_seats.filter(|_| !self.floating[license]);
+        let is_used_up = limit.is_some_and(|limit| uses >= limit as usize);
+        let CallResult::Claimed { id, answer } = result else {
+            return *result == CallResult::UsedUp && is_used_up && !has_it;
+        };
+        if has_it || is_used_up {
+            return (has_it || may_have) && id.is_none() && self.validate(user, None, answer);
+        }
+        let mut claimed = HeldLicense { is_claimed: true, ..HeldLicense::new(license) };
+        let alone = [(id.unwrap_or_default(), claimed)].into();
+        let decided = self.outcome(&alone, None);
+        let is_full = matches!(decided.0, Outcome::Refuse(Reason::ExceededSeats));
+        let full = CallResult::Invalid(Reason::ExceededSeats);
+        if is_full && !self.floating[license] && id.is_none() && **answer == full {
+            return true;
+        }
+        let Some(id) = *id else { return may_have && self.validate(user, None, answer) };
+        if is_full && !self.floating[license] {
+            return false;
+        }
+        let links = self.users.entry(user).or_default();
+        let first = links.values().map(|link| link.place).min();
+        if let (Some(first), false) = (first, matches!(decided.0, Outcome::Refuse(_))) {
+            claimed.place = first.min(0) - 1;
+        }
+        links.insert(id, claimed);
+        self.apply(user, decided, answer)
     }
 
     fn transfer(&mut self, [user, to]: [usize; 2], license: usize, result: &CallResult) -> bool {
@@ -287,7 +370,8 @@ impl State {
         self.users.get_mut(&user).unwrap().remove(&given);
         let links = self.users.entry(to).or_default();
         let is_last = links.keys().next_back().is_none_or(|last| *last < id);
-        links.insert(id, HeldLicense { license, seat });
+        let own = kept.map_or(link, |(_, kept)| kept);
+        links.insert(id, HeldLicense { seat, ..own });
         let is_right = kept.map_or(is_last, |(kept, _)| kept == id);
         // A seat that goes over is another one.
         let is_new = seat.is_none_or(|seat| Some(seat) != link.seat);

@@ -74,6 +74,13 @@ pub enum Call {
     Usage {
         license: usize,
     },
+    /// The user types the license's key.
+    Claim {
+        user: usize,
+        license: usize,
+        /// Whether the user may have had the license when the claim came; the scenario does not say.
+        may_have: bool,
+    },
     /// The application gives back the user's floating seats.
     Release {
         user: usize,
@@ -140,6 +147,7 @@ fn calls() -> impl Strategy<Value = Call> {
         2 => set_seats.prop_map(|(license, max_seats)| Call::SetSeats { license, max_seats }),
         1 => set_expiry(),
         1 => explain.prop_map(|(user, product)| Call::Explain { user, product }),
+        3 => claim(),
         1 => (0..USERS).prop_map(|user| Call::MakeUser { user }),
         2 => (0..USERS).prop_map(|user| Call::DeleteUser { user }),
         1 => (0..LICENSES).prop_map(|license| Call::Usage { license }),
@@ -160,6 +168,11 @@ fn validate() -> impl Strategy<Value = Call> {
 
 fn assign() -> impl Strategy<Value = Call> {
     (0..USERS, 0..LICENSES).prop_map(|(user, license)| Call::Assign { user, license })
+}
+
+fn claim() -> impl Strategy<Value = Call> {
+    let claim = |(user, license)| Call::Claim { user, license, may_have: false };
+    (0..USERS, 0..LICENSES).prop_map(claim)
 }
 
 fn set_status() -> impl Strategy<Value = Call> {

@@ -23,7 +23,7 @@ struct StoredLicense {
 }
 
 /// The user's name, the assignment, the license, and the seat with when it was last seen.
-type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
+type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>, i64, bool);
 
 #[derive(Debug)]
 pub struct Snapshot {
@@ -53,7 +53,8 @@ impl Game {
         assert_eq!(names.len(), users.len(), "a user was made twice: {users:?}");
         let links: Vec<StoredLink> = self
             .rows(
-                "select u.external_id, s.id, s.license_id, s.activation_id
+                "select u.external_id, s.id, s.license_id, s.activation_id,
+                     cast(s.place as bigint), s.claimed_with is not null
                  from assignments s join users u on u.id = s.user_id
                  where s.world in (select id from worlds where tenant_id = $1)",
             )
@@ -64,14 +65,14 @@ impl Game {
         for (name,) in &users {
             state.users.insert(number(name), BTreeMap::new());
         }
-        for (name, id, license, seat) in links {
-            let license = place(&self.licenses, license);
+        for (name, id, license, seat, first, is_claimed) in links {
+            let license = place(&self.known.licenses, license);
             let links = state.users.get_mut(&number(&name)).unwrap();
-            links.insert(id, HeldLicense { license, seat });
+            links.insert(id, HeldLicense { license, seat, place: first, is_claimed });
         }
         let (checked, now) = (self.last_checks().await, Timestamp::now());
         for stored in licenses {
-            let license = place(&self.licenses, stored.id);
+            let license = place(&self.known.licenses, stored.id);
             let held = state.seats(license);
             assert_eq!(
                 stored.seats_used as usize,
@@ -93,7 +94,7 @@ impl Game {
     async fn last_checks(&self) -> BTreeMap<ActivationId, Timestamp> {
         let mut checked = BTreeMap::new();
         for caller in &self.callers {
-            for license in &self.licenses {
+            for license in &self.known.licenses {
                 for seat in caller.usage(license).await["activations"].as_array().unwrap() {
                     let seat: Activation = from_value(seat.clone()).unwrap();
                     let latest = checked.entry(seat.id).or_insert(seat.last_checked_at);
