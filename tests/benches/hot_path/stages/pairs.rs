@@ -170,7 +170,7 @@ pub async fn refused(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     for subject in bench.plan.pick([Sqlite, Postgres]) {
         let (users, keys) = (bench.plan.users, &bench.key_file);
         let mut servers = Vec::new();
-        for (name, floating) in [("full", false), ("full_floating", true)] {
+        for (name, floating) in [("named_seats", false), ("floating_seats", true)] {
             let url = bench.database(subject, name, Size { users, newcomers: users }).await?;
             seed::fill(&url, floating).await?;
             servers.push([bench.licd(&url)?]);
