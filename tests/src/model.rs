@@ -121,7 +121,8 @@ fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<()
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
 }
 
-/// A claim with whether the user may have had the license: since before the round, or by a call of it.
+/// A claim with whether the user may have had the license: since before the round, or by a call of
+/// it.
 fn seen_from(before: &Snapshot, turns: &[Turn], call: Call) -> Call {
     let Call::Claim { user, license, .. } = call else { return call };
     let links = before.state.users.get(&user);
