@@ -203,7 +203,10 @@ pub async fn claim(
     }
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
     check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
-    let idle_at = seats::idle_at(&mut change, scope, license.id).await?;
+    let idle_at = match license.terms.floating(license.max_seats) {
+        Some(_) => seats::idle_at(&mut change, scope, license.id).await?,
+        None => None,
+    };
     let candidate = candidate(&license, &user, idle_at);
     let locked = [(scope, &candidate)];
     let mut given = Given::find(&mut change, &locked, &BTreeSet::new(), 1, now).await?;

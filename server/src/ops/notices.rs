@@ -99,11 +99,19 @@ impl Notice {
     }
 
     /// The end that it is about.
-    fn end_of(self, license: &LicenseDetails) -> Option<Timestamp> {
+    fn end(self) -> End {
         match self {
-            Self::Expiring(_) | Self::Expired => license.expires_at,
-            Self::GraceEnded => license.terms.grace_ends_at(license.expires_at),
+            Self::Expiring(_) | Self::Expired => End::Expiry,
+            Self::GraceEnded => End::Grace,
         }
+    }
+
+    fn moment(self, license: &LicenseDetails) -> Option<Timestamp> {
+        let end = match self.end() {
+            End::Expiry => license.expires_at,
+            End::Grace => license.terms.grace_ends_at(license.expires_at),
+        };
+        end.map(|end| end.plus(-self.ahead()))
     }
 
     fn event(self, license: &LicenseDetails) -> NewEvent {
@@ -125,13 +133,9 @@ impl Notice {
     ) -> db::Result<(Vec<(Scope, LicenseDetails)>, Reached)> {
         let (after, before) = ((moment.plus(self.ahead()), license), now.plus(self.ahead()));
         let limit = room as i64;
-        let end = match self {
-            Self::Expiring(_) | Self::Expired => End::Expiry,
-            Self::GraceEnded => End::Grace,
-        };
-        let found = notices::ending(tx, end, after, before, limit).await?;
+        let found = notices::ending(tx, self.end(), after, before, limit).await?;
         let last = found.last().filter(|_| found.len() == room);
-        let last = last.and_then(|(_, it)| Some((self.end_of(it)?.plus(-self.ahead()), it.id)));
+        let last = last.and_then(|(_, it)| Some((self.moment(it)?, it.id)));
         Ok((found, last.unwrap_or((now, LicenseId::default()))))
     }
 }
@@ -166,8 +170,7 @@ async fn portion(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<bool> 
         read += found.len();
         for (scope, license) in found {
             // An end that was as near from the beginning is no news.
-            let moment = kind.end_of(&license).map(|end| end.plus(-kind.ahead()));
-            if moment.is_some_and(|moment| moment > license.created_at) {
+            if kind.moment(&license).is_some_and(|moment| moment > license.created_at) {
                 let origin = Origin { actor: Actor::System, scope, request_id: None };
                 told.push((origin, kind.event(&license)));
             }

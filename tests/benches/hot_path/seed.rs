@@ -79,8 +79,7 @@ pub async fn add_holders(url: &str, range: Range<u64>) -> anyhow::Result<()> {
 
 /// Leaves no seat to the newcomers of a database, and makes all seats floating if asked to.
 pub async fn fill(url: &str, floating: bool) -> anyhow::Result<()> {
-    let engine = if url.starts_with("sqlite") { Engine::Sqlite } else { Engine::Postgres };
-    let mut all = sql::fill(engine);
+    let mut all = sql::fill(Engine::of(url));
     all.extend(floating.then(|| sql::FLOAT.to_owned()));
     execute(url, all).await
 }
@@ -111,7 +110,7 @@ fn statements(engine: Engine, size: Size) -> Vec<String> {
 }
 
 async fn execute(url: &str, statements: Vec<String>) -> anyhow::Result<()> {
-    if url.starts_with("sqlite") {
+    if Engine::of(url) == Engine::Sqlite {
         let mut connection = SqliteConnection::connect(url).await?;
         for statement in statements {
             raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
@@ -137,7 +136,7 @@ pub async fn count_users(url: &str) -> anyhow::Result<u64> {
 }
 
 async fn count(url: &str, statement: &'static str) -> anyhow::Result<u64> {
-    let count: i64 = if url.starts_with("sqlite") {
+    let count: i64 = if Engine::of(url) == Engine::Sqlite {
         let mut connection = SqliteConnection::connect(url).await?;
         sqlx::query_scalar(statement).fetch_one(&mut connection).await?
     } else {

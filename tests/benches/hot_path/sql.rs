@@ -18,6 +18,13 @@ pub enum Engine {
     Postgres,
 }
 
+impl Engine {
+    /// That of a database's address.
+    pub fn of(url: &str) -> Self {
+        if url.starts_with("sqlite") { Self::Sqlite } else { Self::Postgres }
+    }
+}
+
 /// The live world of the one tenant.
 const WORLD: u8 = 1;
 

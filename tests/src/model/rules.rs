@@ -337,14 +337,13 @@ impl State {
         let alone = [(id.unwrap_or_default(), claimed)].into();
         let decided = self.outcome(&alone, None);
         let is_full = matches!(decided.0, Outcome::Refuse(Reason::ExceededSeats));
-        let full = CallResult::Invalid(Reason::ExceededSeats);
-        if is_full && !self.floating[license] && id.is_none() && **answer == full {
-            return true;
-        }
-        let Some(id) = *id else { return may_have && self.validate(user, None, answer) };
-        if is_full && !self.floating[license] {
-            return false;
-        }
+        let is_left_alone = is_full && !self.floating[license];
+        let Some(id) = id.filter(|_| !is_left_alone) else {
+            let full = CallResult::Invalid(Reason::ExceededSeats);
+            let may_be =
+                is_left_alone && **answer == full || may_have && self.validate(user, None, answer);
+            return id.is_none() && may_be;
+        };
         let links = self.users.entry(user).or_default();
         let first = links.values().map(|link| link.place).min();
         if let (Some(first), false) = (first, matches!(decided.0, Outcome::Refuse(_))) {
