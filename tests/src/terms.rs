@@ -73,6 +73,10 @@ async fn an_idle_seat_is_taken_over() {
     let taken = app.validate("bob").await;
     assert_eq!((taken.verdict(), seats_used(&app, &license).await), ("valid", json!(1)));
     assert_eq!(app.validate("ada").await.verdict(), "exceeded_seats");
+    let explained = app.explain("ada").await;
+    let sentence = explained["licenses"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("This user's seat, idle since"), "{sentence}");
+    assert!(sentence.contains("was taken over at"), "{sentence}");
     let events = app.get("/api/v1/admin/events?order=newest").await;
     assert_eq!(events.each("type")[..2], ["seat.taken", "seat.freed"]);
     let freed = &events.list()[1]["data"];

@@ -117,11 +117,10 @@ pub async fn claim(
     }
     if !found.is_assigned {
         let change = app.ops.change(caller.origin()).await?;
-        if let Some(answer) = license_keys::claim(change, found.license_id, &body).await? {
-            if matches!(answer, Validation::Valid(_)) {
-                app.metrics.seats_taken.inc();
-            }
-            return Ok(Data(answer));
+        if let Some(claimed) = license_keys::claim(change, found.license_id, &body).await? {
+            app.metrics.seats_taken.inc_by(claimed.seats_taken);
+            app.metrics.seats_reclaimed.inc_by(claimed.seats_reclaimed);
+            return Ok(Data(claimed.answer));
         }
     }
     validate::submit(&app, request).await.map(Data)

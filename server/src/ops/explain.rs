@@ -1,6 +1,7 @@
 //! Explanations: the result of a validation in sentences, its verdict on each license, and what
 //! would help a refused user.
 
+mod lost_seat;
 mod namesakes;
 mod products;
 mod remedies;
@@ -64,7 +65,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     show_checks(&mut found, &view.last_checks);
     let idle = find_idle(&mut tx, scope, &mut found, now).await?;
     let (reason, mut licenses) = judge(&found, &idle, request.product_id, now);
-    add_remedies(&mut tx, scope, reason, &mut licenses, &view.last_checks, now).await?;
+    let of = (scope, &request.user_id);
+    add_remedies(&mut tx, of, reason, &mut licenses, &view.last_checks, now).await?;
     let similar_users = if found.is_empty() {
         licensed_namesakes(&mut tx, scope, &request.user_id, Some(&user)).await?
     } else {

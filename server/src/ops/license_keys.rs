@@ -181,6 +181,14 @@ pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<KnownKey>, Err
     Ok(license_keys::find_by_hash(&mut conn, view.scope, &hash, Some(&claim.user_id)).await?)
 }
 
+/// What a claim did.
+pub struct Claimed {
+    pub answer: Validation,
+    pub seats_taken: u64,
+    /// Idle seats of others that were taken over.
+    pub seats_reclaimed: u64,
+}
+
 /// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
 /// change. The key was found to be one of this license. A full license is left alone, unless its
 /// seats are floating. None: the user has the license by now, and a validation says what it is worth.
@@ -188,7 +196,7 @@ pub async fn claim(
     mut change: Change,
     license: LicenseId,
     claim: &Claim,
-) -> Result<Option<Validation>, Error> {
+) -> Result<Option<Claimed>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (is_new, user) = users::ensure(&mut change, &claim.user_id).await?;
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
@@ -216,7 +224,8 @@ pub async fn claim(
     let (answer, is_valid) = match settled.map_err(|_| Error::Internal)? {
         // Those who wait for a floating seat are assigned.
         Settled::Refused(Reason::ExceededSeats, _) if candidate.idle_time().is_none() => {
-            return Ok(Some(Validation::invalid(Reason::ExceededSeats)));
+            let answer = Validation::invalid(Reason::ExceededSeats);
+            return Ok(Some(Claimed { answer, seats_taken: 0, seats_reclaimed: 0 }));
         }
         Settled::Refused(reason, _) => (Validation::invalid(reason), false),
         Settled::Accepted(by, seat) => {
@@ -238,7 +247,8 @@ pub async fn claim(
         return Err(Error::Unavailable);
     }
     change.commit(Changed(()), events).await?;
-    Ok(Some(answer))
+    let (seats_taken, seats_reclaimed) = (given.seats.len() as u64, given.freed.len() as u64);
+    Ok(Some(Claimed { answer, seats_taken, seats_reclaimed }))
 }
 
 /// The license as if it were assigned, and the only one.

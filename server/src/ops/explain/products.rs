@@ -83,7 +83,8 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
         }
         let mut answer = answer((&found, &idle), id, license.product_name.clone(), &refusals, now);
         let ProductAnswer { reason, licenses, .. } = &mut answer;
-        add_remedies(&mut tx, scope, *reason, licenses, &view.last_checks, now).await?;
+        let of = (scope, &user.external_id);
+        add_remedies(&mut tx, of, *reason, licenses, &view.last_checks, now).await?;
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {

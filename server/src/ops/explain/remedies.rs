@@ -1,10 +1,11 @@
 //! What would help a refused user.
 
 use common::{
-    ActivationId, ExplainedLicense, MaxSeats, Reason, Remedy, RemedyType, Status, Term, Timestamp,
-    Verdict,
+    ActivationId, ExplainedLicense, ExternalId, MaxSeats, Reason, Remedy, RemedyType, Status, Term,
+    Timestamp, Verdict,
 };
 
+use super::lost_seat::lost_seat;
 use crate::db::Conn;
 use crate::error::Error;
 use crate::store::{Page, Scope, plans, seats};
@@ -35,10 +36,10 @@ fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
     })
 }
 
-/// Adds the remedies to the license that decides, if there is one.
+/// Adds to the license that decides, if there is one, the remedies, and when the user lost its seat.
 pub async fn add_remedies(
     conn: &mut Conn,
-    scope: Scope,
+    (scope, user): (Scope, &ExternalId),
     reason: Option<Reason>,
     licenses: &mut [ExplainedLicense],
     checks: &LastChecks,
@@ -47,6 +48,11 @@ pub async fn add_remedies(
     let is_free = has_free_license(licenses, now);
     if let Some(decides) = deciding(reason, licenses) {
         decides.remedies = find_remedies(conn, scope, decides, is_free, checks, now).await?;
+        if decides.verdict == Verdict::ExceededSeats
+            && let Some(lost) = lost_seat(conn, scope, user, decides.license.id).await?
+        {
+            decides.sentence += &format!(" {lost}");
+        }
     }
     Ok(())
 }
