@@ -6,6 +6,9 @@ use chrono::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+#[cfg(feature = "server")]
+use crate::checked_text::checked_text;
+use crate::checked_text::is_checked_text;
 use crate::string_enum::string_enum;
 use crate::{KeyId, Name, OverlapSeconds, TenantId, Timestamp};
 
@@ -181,32 +184,14 @@ pub struct MalformedKey;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Zeroizing<String>);
 
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const MARK_LENGTH: usize = "sk_live_".len();
 const SECRET_LENGTH: usize = 32;
-const CHECK_LENGTH: usize = 6;
-const LENGTH: usize = MARK_LENGTH + SECRET_LENGTH + CHECK_LENGTH;
 const SHOWN_LENGTH: usize = 12;
 
 impl ApiKey {
     /// Makes a key from the system's source of randomness.
     #[cfg(feature = "server")]
-    #[expect(clippy::expect_used, reason = "without randomness no key is safe to give out")]
     pub fn generate(mode: Mode) -> Self {
-        // A text that grows leaves copies behind.
-        let mut text = Zeroizing::new(String::with_capacity(LENGTH));
-        text.push_str(mark(mode));
-        while text.len() < MARK_LENGTH + SECRET_LENGTH {
-            let mut bytes = Zeroizing::new([0; SECRET_LENGTH]);
-            getrandom::fill(&mut *bytes).expect("the system gives random bytes");
-            // 248 is four times 62: what lies above would favour some letters.
-            let fair = bytes.iter().filter(|&&byte| byte < 248);
-            let wanted = MARK_LENGTH + SECRET_LENGTH - text.len();
-            text.extend(fair.take(wanted).map(|byte| char::from(DIGITS[usize::from(byte % 62)])));
-        }
-        let check = checksum(&text);
-        text.push_str(&check);
-        Self(text)
+        Self(checked_text(mark(mode), SECRET_LENGTH))
     }
 
     /// The key itself. Whoever calls this sees to it that it goes nowhere else.
@@ -232,15 +217,8 @@ impl FromStr for ApiKey {
     type Err = MalformedKey;
 
     fn from_str(text: &str) -> Result<Self, MalformedKey> {
-        let marked = [Mode::Live, Mode::Test].iter().any(|&mode| text.starts_with(mark(mode)));
-        if !marked
-            || text.len() != LENGTH
-            || !text.bytes().skip(MARK_LENGTH).all(|b| b.is_ascii_alphanumeric())
-        {
-            return Err(MalformedKey);
-        }
-        let (signed, check) = text.split_at(MARK_LENGTH + SECRET_LENGTH);
-        if checksum(signed) != check {
+        let fits = |&mode: &Mode| is_checked_text(text, mark(mode), SECRET_LENGTH);
+        if ![Mode::Live, Mode::Test].iter().any(fits) {
             return Err(MalformedKey);
         }
         Ok(Self(Zeroizing::new(text.to_owned())))
@@ -261,20 +239,12 @@ fn mark(mode: Mode) -> &'static str {
     }
 }
 
-/// The CRC-32 of `signed` in base62, highest digit first.
-fn checksum(signed: &str) -> String {
-    let sum = crc32fast::hash(signed.as_bytes());
-    (0..CHECK_LENGTH as u32)
-        .rev()
-        .map(|place| char::from(DIGITS[(sum / 62u32.pow(place) % 62) as usize]))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::checked_text::checksum;
 
     const KNOWN: &str = "sk_live_00000000000000000000000000000000";
 

@@ -9,6 +9,7 @@
 //! and keys; the CLI compiles none of this.
 
 mod catalog;
+mod checked_text;
 mod envelope;
 mod event;
 mod id;
@@ -31,6 +32,8 @@ pub mod version;
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
+#[cfg(feature = "server")]
+pub use checked_text::{checked_text, is_checked_text};
 pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
     ActorType, Event, EventActor, EventData, EventSubject, EventType, FreedFor, RelatedRecords,

@@ -11,6 +11,7 @@ mod keys;
 mod migrate;
 mod restore;
 mod secret_file;
+mod secret_key;
 mod serve;
 mod signals;
 mod spinner;
@@ -61,6 +62,9 @@ pub enum Command {
     /// Create API keys on the server's host, for example when all keys are lost.
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Make the keys that seal secrets in the database.
+    #[command(subcommand)]
+    SecretKey(secret_key::SecretKey),
     /// Migrate the database's schema ahead of a rollout, and print each step.
     Migrate(migrate::Migrate),
     /// Copy a whole database into an empty one, for example from SQLite to PostgreSQL.
@@ -98,6 +102,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo(demo) => demo.run().await,
         Command::Tenants(tenants) => tenants.run().await,
         Command::Keys(keys) => keys.run().await,
+        Command::SecretKey(key) => key.run(),
         Command::Migrate(migrate) => migrate.run().await,
         Command::Copy(copy) => copy.run().await,
         Command::Backup(backup) => backup.run().await,

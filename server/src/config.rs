@@ -6,6 +6,7 @@ use crate::auth::limit::{NewUserLimit, RateLimit};
 use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
 use crate::ops::notices::ExpiryNotices;
+use crate::secrets::SecretKeys;
 
 /// The settings of a service, except its database.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     pub events_kept: Retention,
     pub expiry_notices: ExpiryNotices,
+    pub secret_keys: SecretKeys,
 }
 
 /// The default database: a file in the user's data folder.

@@ -20,6 +20,7 @@ pub mod ops;
 mod pages;
 pub mod permissions;
 pub mod routes;
+pub mod secrets;
 pub mod small_file;
 pub mod starting;
 pub mod store;

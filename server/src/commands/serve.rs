@@ -17,6 +17,7 @@ use licd::starting;
 use tokio::net::TcpListener;
 use zeroize::Zeroizing;
 
+use super::secret_key::SecretKeyFile;
 use super::{Database, SecretFile, signals};
 use crate::log;
 
@@ -35,6 +36,8 @@ pub struct Serve {
     metrics_listen: Option<String>,
     #[command(flatten)]
     database: Database,
+    #[command(flatten)]
+    secret_keys: SecretKeyFile,
     /// How many requests each API key may make: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
@@ -70,6 +73,7 @@ impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
         let tls = self.tls()?;
+        let secret_keys = self.secret_keys.read(&self.database.named()?)?;
         #[cfg(feature = "otel")]
         let _traces = super::traces::start()?;
         // Do this first: if the port is taken, no first key must be created, since it is shown only
@@ -87,6 +91,7 @@ impl Serve {
             new_users: self.new_users,
             events_kept: self.events_keep,
             expiry_notices: self.expiry_notices,
+            secret_keys,
             trusted_proxies: self.trusted_proxies.unwrap_or_default(),
             tls: tls.clone(),
             ..Config::default()
