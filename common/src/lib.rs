@@ -28,6 +28,7 @@ mod time;
 mod user;
 mod validation;
 pub mod version;
+mod webhook;
 
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
@@ -70,3 +71,4 @@ pub use validation::{
     Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, Remedy, RemedyType, Term,
     ValidAnswer, Validate, Validation, Verdict,
 };
+pub use webhook::{WebhookError, WebhookSecret, WebhookUrl};

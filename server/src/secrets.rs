@@ -113,9 +113,8 @@ impl SecretKeys {
     fn of(file: KeyFile) -> Result<Self, FileError> {
         let keys = file.read()?;
         if let Some(fix) = chmod_hint(&file.path) {
-            tracing::warn!(
-                "others can read or change the file of the secret keys; fix it with: {fix}"
-            );
+            let setting = "LICD_SECRET_KEY_FILE";
+            tracing::warn!("others can read or change the file of {setting}; fix it with: {fix}");
         }
         let read = Mutex::new(Read { keys, at: Some(Instant::now()) });
         Ok(Self(Arc::new(Shared { file: Some(file), read })))

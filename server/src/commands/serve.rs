@@ -128,7 +128,7 @@ impl Serve {
     }
 
     fn warn_of_proxies(&self) {
-        for network in self.trusted_proxies.iter().flat_map(TrustedProxies::everybody) {
+        for network in self.trusted_proxies.iter().flat_map(|it| it.0.everybody()) {
             tracing::warn!(
                 %network,
                 "LICD_TRUSTED_PROXIES trusts every address, so any client can claim any address; \
@@ -164,7 +164,7 @@ impl Serve {
 
     /// Whether plain HTTP on this address is safe, or allowed by the operator.
     fn may_speak_http(&self, address: SocketAddr) -> bool {
-        let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.is_empty());
+        let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.0.is_empty());
         address.ip().to_canonical().is_loopback() || has_proxy || self.allow_http
     }
 }

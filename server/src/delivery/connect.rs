@@ -1,0 +1,167 @@
+//! Connections to receivers: looks a host up, and connects to an address that webhooks may reach.
+//! The address that was judged is the one connected to, so a name that changes meanwhile gains
+//! nothing; and there is no proxy.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use common::WebhookError;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
+
+use super::addresses::{Access, AddressRules};
+
+/// How many names are looked up at the same time. Each takes a thread until it is answered.
+const LOOKUPS: usize = 128;
+/// How many addresses of a host are tried.
+const TRIED: usize = 4;
+
+/// A connection, in TLS or not.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Connects to receivers. Cheap to clone.
+#[derive(Clone)]
+pub struct Connector {
+    rules: Arc<AddressRules>,
+    tls: TlsConnector,
+    lookups: Arc<Semaphore>,
+}
+
+/// The certificate authorities that this machine trusts; those of `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// if these are set.
+pub fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+impl Connector {
+    pub fn new(rules: AddressRules, roots: RootCertStore) -> Result<Self, rustls::Error> {
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions()?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self {
+            rules: Arc::new(rules),
+            tls: TlsConnector::from(Arc::new(config)),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        })
+    }
+
+    /// Whether a URL may be reached, as far as can be told without a look-up.
+    pub fn allows(&self, url: &Url) -> bool {
+        match url.host() {
+            Some(Host::Ipv4(address)) => self.allows_address(url, address.into()),
+            Some(Host::Ipv6(address)) => self.allows_address(url, address.into()),
+            _ => url.scheme() == "https" || !self.rules.allowed.is_empty(),
+        }
+    }
+
+    fn allows_address(&self, url: &Url, address: IpAddr) -> bool {
+        match self.rules.judge(address) {
+            Access::Named => true,
+            Access::Public => url.scheme() == "https",
+            Access::Blocked => false,
+        }
+    }
+
+    /// Whether the operator names the address, so that its answers are none of the tenant's business.
+    pub fn is_named(&self, address: IpAddr) -> bool {
+        self.rules.judge(address) == Access::Named
+    }
+
+    /// Connects to the host of the URL, and returns the address too.
+    pub async fn connect(&self, url: &Url) -> Result<(Box<dyn Stream>, IpAddr), WebhookError> {
+        let addresses = self.addresses(url).await?;
+        let (stream, peer) = connect_first(&addresses).await.map_err(|error| {
+            tracing::debug!(host = url.host_str(), %error, "cannot connect to a webhook's receiver");
+            WebhookError::Connect
+        })?;
+        // Whatever listens on this host takes its own address for one of licd's friends.
+        let is_own = stream.local_addr().is_ok_and(|own| own.ip() == peer);
+        if is_own && !self.is_named(peer) {
+            return Err(self.blocked(url, &[peer]));
+        }
+        drop(stream.set_nodelay(true));
+        if url.scheme() != "https" {
+            return Ok((Box::new(stream), peer));
+        }
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(|_| WebhookError::Tls)?;
+        let secured = self.tls.connect(name, stream).await.map_err(|error| {
+            tracing::debug!(host = url.host_str(), %error, "no TLS with a webhook's receiver");
+            WebhookError::Tls
+        })?;
+        Ok((Box::new(secured), peer))
+    }
+
+    /// The addresses of the host that may be reached. Plain HTTP is for hosts all of whose addresses
+    /// the operator names.
+    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, WebhookError> {
+        let port = url.port_or_known_default().ok_or(WebhookError::Connect)?;
+        let all: Vec<SocketAddr> = match url.host() {
+            Some(Host::Ipv4(address)) => vec![(address, port).into()],
+            Some(Host::Ipv6(address)) => vec![(address, port).into()],
+            Some(Host::Domain(name)) => self.look_up(name.to_owned(), port).await,
+            None => Vec::new(),
+        };
+        let mut allowed = all.clone();
+        allowed.retain(|it| self.allows_address(url, it.ip()));
+        let is_plain = url.scheme() != "https";
+        if allowed.is_empty() || is_plain && allowed.len() < all.len() {
+            let all: Vec<IpAddr> = all.iter().map(SocketAddr::ip).collect();
+            return Err(self.blocked(url, &all));
+        }
+        Ok(allowed)
+    }
+
+    /// A name without an address is answered as one whose addresses are blocked, since a tenant could
+    /// list the operator's internal names otherwise. The log tells the operator.
+    fn blocked(&self, url: &Url, addresses: &[IpAddr]) -> WebhookError {
+        let host = url.host_str();
+        match addresses {
+            [] => tracing::info!(host, "the host of a webhook has no address"),
+            addresses => tracing::info!(
+                host,
+                ?addresses,
+                "a webhook may not reach this host; LICD_WEBHOOK_ALLOW_NETS can allow it, unless \
+                 LICD_WEBHOOK_DENY_NETS denies it"
+            ),
+        }
+        match url.host() {
+            Some(Host::Ipv4(_) | Host::Ipv6(_)) => WebhookError::BlockedAddress,
+            _ => WebhookError::NoPublicAddress,
+        }
+    }
+
+    /// Empty if the name has none, or nobody could be asked.
+    async fn look_up(&self, name: String, port: u16) -> Vec<SocketAddr> {
+        let Ok(permit) = self.lookups.clone().acquire_owned().await else { return Vec::new() };
+        // In a task of its own, as the thread goes on when nobody waits any more.
+        let looking = tokio::spawn(async move {
+            let found = lookup_host((name, port)).await.map(Iterator::collect);
+            drop(permit);
+            found
+        });
+        looking.await.ok().and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+async fn connect_first(addresses: &[SocketAddr]) -> io::Result<(TcpStream, IpAddr)> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses.iter().take(TRIED) {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok((stream, address.ip().to_canonical())),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
