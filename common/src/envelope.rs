@@ -152,6 +152,12 @@ string_enum! {
         LicenseKeyOfAnotherProduct = "license_key_of_another_product",
         /// The record has changed since it had the tag in `If-Match`; nothing was done.
         Changed = "changed",
+        /// The server has no secret key, without which it cannot sign.
+        SecretKeyMissing = "secret_key_missing",
+        /// The server sends no webhooks.
+        WebhooksOff = "webhooks_off",
+        /// The events end before this sequence: the database was restored, or is another one.
+        SequenceAhead = "sequence_ahead",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
         /// The body is not JSON in UTF-8, or it is compressed.

@@ -37,6 +37,14 @@ string_enum! {
         KeyRolled = "key.rolled",
         KeyRevoked = "key.revoked",
         TenantCreated = "tenant.created",
+        WebhookCreated = "webhook.created",
+        WebhookUpdated = "webhook.updated",
+        WebhookRolled = "webhook.rolled",
+        WebhookDisabled = "webhook.disabled",
+        WebhookEnabled = "webhook.enabled",
+        WebhookReplayed = "webhook.replayed",
+        WebhookEventsExpired = "webhook.events_expired",
+        WebhookDeleted = "webhook.deleted",
     }
 }
 
@@ -63,6 +71,7 @@ string_enum! {
         User = "user",
         Key = "key",
         Tenant = "tenant",
+        Webhook = "webhook",
     }
 }
 

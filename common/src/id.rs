@@ -144,6 +144,10 @@ ids! {
     EventId = "evt";
     /// The refusals of a user for one reason in one hour.
     RefusalId = "ref";
+    /// An endpoint to which events are sent.
+    WebhookId = "whk";
+    /// An attempt to send an event that failed.
+    WebhookFailureId = "whf";
 }
 
 struct Base32(Uuid);

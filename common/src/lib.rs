@@ -29,6 +29,7 @@ mod user;
 mod validation;
 pub mod version;
 mod webhook;
+mod webhook_text;
 
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
@@ -44,7 +45,7 @@ pub use event::{
 pub use id::advance_ids_past;
 pub use id::{
     ActivationId, AssignmentId, EventId, KeyId, LicenseId, LicenseKeyId, MalformedId, PlanId,
-    ProductId, RefusalId, SessionId, TenantId, UserId,
+    ProductId, RefusalId, SessionId, TenantId, UserId, WebhookFailureId, WebhookId,
 };
 pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
@@ -71,4 +72,9 @@ pub use validation::{
     Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, Remedy, RemedyType, Term,
     ValidAnswer, Validate, Validation, Verdict,
 };
-pub use webhook::{WebhookError, WebhookSecret, WebhookUrl};
+pub use webhook::{
+    CreateWebhook, CreatedWebhook, Delivery, DisabledReason, EventPattern, ReplayWebhook,
+    ResendEvent, Retried, UpdateWebhook, Webhook, WebhookError, WebhookEvent, WebhookFailure,
+    WebhookField, WebhookState,
+};
+pub use webhook_text::{WebhookSecret, WebhookUrl};

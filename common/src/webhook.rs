@@ -1,173 +1,37 @@
-//! Webhooks: where events are sent, and the secret that signs them.
+//! Webhooks: where events are sent, what was not taken, and why.
 
-use std::fmt;
 use std::str::FromStr;
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use url::Url;
-use zeroize::Zeroizing;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::text::Invalid;
+use crate::{
+    Event, EventId, EventType, Line, Mode, Open, TenantId, Timestamp, WebhookFailureId, WebhookId,
+    WebhookSecret, WebhookUrl,
+};
 
-/// The address of a receiver, `https` or `http`, in the form in which it is asked. It may carry a
-/// token, and so it stands in no event or log line; [`origin`](Self::origin) may.
-#[derive(Clone, PartialEq, Eq)]
-pub struct WebhookUrl(Url);
-
-const MAX_URL: usize = 2048;
-const URL_RULE: &str =
-    "an http or https URL of at most 2048 characters without a user, a password or a fragment";
-
-impl WebhookUrl {
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-
-    pub fn url(&self) -> &Url {
-        &self.0
-    }
-
-    /// Scheme and host.
-    pub fn origin(&self) -> String {
-        self.0.origin().ascii_serialization()
+string_enum! {
+    /// Whether events reach a webhook's receiver.
+    WebhookState, "one of healthy, failing, disabled" {
+        /// What is sent is taken.
+        Healthy = "healthy",
+        /// Nothing was taken lately; it is tried again.
+        Failing = "failing",
+        /// Nothing is sent until it is enabled.
+        Disabled = "disabled",
     }
 }
 
-impl fmt::Debug for WebhookUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.origin())
-    }
-}
-
-impl FromStr for WebhookUrl {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let url = Url::parse(text).map_err(|_| Invalid(URL_RULE))?;
-        let is_valid = matches!(url.scheme(), "https" | "http")
-            && url.host_str().is_some_and(|host| !host.is_empty())
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.fragment().is_none()
-            && url.as_str().len() <= MAX_URL;
-        if is_valid { Ok(Self(url)) } else { Err(Invalid(URL_RULE)) }
-    }
-}
-
-impl Serialize for WebhookUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for WebhookUrl {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for WebhookUrl {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "WebhookUrl".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "format": "uri",
-            "maxLength": MAX_URL,
-            "examples": ["https://example.com/licd"],
-        })
-    }
-}
-
-/// The secret of a webhook: 24 to 64 bytes, as text `whsec_` and base64. Like an API key it has
-/// neither `Debug` nor `Display`, so that it reaches no log by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct WebhookSecret(Zeroizing<Vec<u8>>);
-
-const SECRET_MARK: &str = "whsec_";
-const SECRET_RULE: &str = "whsec_ and 24 to 64 bytes in base64";
-const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 24..=64;
-
-impl WebhookSecret {
-    #[cfg(feature = "server")]
-    #[expect(clippy::expect_used, reason = "without randomness no secret is safe to give out")]
-    pub fn generate() -> Self {
-        let mut bytes = Zeroizing::new(vec![0; *SECRET_LENGTHS.start()]);
-        getrandom::fill(&mut bytes).expect("the system gives random bytes");
-        Self(bytes)
-    }
-
-    /// Those of a secret that was kept.
-    pub fn from_bytes(bytes: Zeroizing<Vec<u8>>) -> Self {
-        Self(bytes)
-    }
-
-    /// What signs. Whoever calls this sees to it that it goes nowhere else.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The secret as text. Whoever calls this sees to it that it goes nowhere else.
-    pub fn expose(&self) -> Zeroizing<String> {
-        Zeroizing::new(format!("{SECRET_MARK}{}", *Zeroizing::new(STANDARD.encode(&*self.0))))
-    }
-}
-
-impl FromStr for WebhookSecret {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let base64 = text.strip_prefix(SECRET_MARK).ok_or(Invalid(SECRET_RULE))?;
-        let bytes = STANDARD_NO_PAD.decode(base64.trim_end_matches('='));
-        let bytes = Zeroizing::new(bytes.map_err(|_| Invalid(SECRET_RULE))?);
-        if SECRET_LENGTHS.contains(&bytes.len()) {
-            Ok(Self(bytes))
-        } else {
-            Err(Invalid(SECRET_RULE))
-        }
-    }
-}
-
-impl Serialize for WebhookSecret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.expose())
-    }
-}
-
-impl<'de> Deserialize<'de> for WebhookSecret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Zeroizing::<String>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for WebhookSecret {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "WebhookSecret".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$",
-            "examples": ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-        })
+string_enum! {
+    /// Why a webhook is disabled. Later versions may have more.
+    DisabledReason, "why a webhook is disabled" {
+        /// An administrator disabled it.
+        ByHand = "by_hand",
+        /// The receiver answered 410.
+        Gone = "gone",
+        /// Nothing was taken for five days.
+        Failed = "failed",
     }
 }
 
@@ -195,59 +59,227 @@ string_enum! {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Which events a webhook sends: one type, such as `seat.taken`, or all that begin alike, such as
+/// `license.*`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct EventPattern(String);
 
-    #[test]
-    fn an_address_is_taken_in_the_form_in_which_it_is_asked() {
-        for (given, taken) in [
-            ("https://example.com", "https://example.com/"),
-            ("HTTPS://Example.COM:443/a?b=c", "https://example.com/a?b=c"),
-            ("http://0x7f.1:8080/", "http://127.0.0.1:8080/"),
-            ("https://bücher.example/ä", "https://xn--bcher-kva.example/%C3%A4"),
-            ("https://[::1]/", "https://[::1]/"),
-        ] {
-            assert_eq!(given.parse::<WebhookUrl>().unwrap().as_str(), taken);
-        }
-        let long = format!("https://example.com/{}", "a".repeat(2048));
-        for refused in [
-            "",
-            "example.com",
-            "ftp://example.com",
-            "https://",
-            "https://ada@example.com",
-            "https://:secret@example.com",
-            "https://example.com/#here",
-            &long,
-        ] {
-            assert!(refused.parse::<WebhookUrl>().is_err(), "{refused}");
-        }
-        let url: WebhookUrl = "https://hooks.example/T0/secret?t=1".parse().unwrap();
-        assert_eq!(format!("{url:?}"), "https://hooks.example");
+impl EventPattern {
+    /// The beginning that all types of the pattern share, with the full stop.
+    fn beginning(text: &str) -> Option<&str> {
+        text.strip_suffix('*').filter(|beginning| beginning.ends_with('.'))
     }
 
-    #[test]
-    fn a_secret_is_taken_with_and_without_padding() {
-        for length in [24, 25, 26, 32, 64] {
-            let secret = WebhookSecret::from_bytes(Zeroizing::new(vec![7; length]));
-            let text = secret.expose();
-            assert!(text.parse::<WebhookSecret>().unwrap() == secret, "{length}");
-            assert!(text.trim_end_matches('=').parse::<WebhookSecret>().unwrap() == secret);
-        }
-        for length in [0, 23, 65] {
-            let secret = WebhookSecret::from_bytes(Zeroizing::new(vec![7; length]));
-            assert!(secret.expose().parse::<WebhookSecret>().is_err(), "{length}");
-        }
-        for refused in ["", "whsec_", "whsec_ä", "sk_live_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] {
-            assert!(refused.parse::<WebhookSecret>().is_err(), "{refused}");
+    /// Whether events of a type are sent. A pattern of a later version is taken as well.
+    pub fn matches(pattern: &str, kind: &str) -> bool {
+        match Self::beginning(pattern) {
+            Some(beginning) => kind.starts_with(beginning),
+            None => kind == pattern,
         }
     }
 
-    #[cfg(feature = "server")]
-    #[test]
-    fn secrets_differ() {
-        assert!(WebhookSecret::generate() != WebhookSecret::generate());
-        assert!(WebhookSecret::generate().expose().parse::<WebhookSecret>().is_ok());
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
+}
+
+impl FromStr for EventPattern {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let is_known = EventType::WORDS.iter().any(|kind| Self::matches(text, kind));
+        let rule = "the type of an event, such as seat.taken, or several, such as license.*";
+        if is_known { Ok(Self(text.to_owned())) } else { Err(Invalid(rule)) }
+    }
+}
+
+impl<'de> Deserialize<'de> for EventPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "server")]
+impl schemars::JsonSchema for EventPattern {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EventPattern".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "examples": ["license.*", "seat.taken"],
+        })
+    }
+}
+
+/// An endpoint to which events are sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", schemars(rename = "Webhook"))]
+#[serde(rename_all = "camelCase")]
+pub struct Webhook<S = WebhookState> {
+    pub id: WebhookId,
+    pub url: String,
+    pub description: Option<Line>,
+    /// The types of events that are sent, such as `seat.taken` and `license.*`; null: all.
+    pub types: Option<Vec<String>>,
+    pub state: S,
+    /// Null unless it is disabled.
+    pub disabled_reason: Option<Open<DisabledReason>>,
+    /// Whether the server that answered cannot open the secret, so that it sends nothing.
+    pub secret_missing: bool,
+    /// Up to this event all were delivered, given up, or are held with their subjects.
+    pub sequence: i64,
+    /// How many events of the world come after, whether or not they are to be sent.
+    pub pending: i64,
+    /// How many subjects are held, because an event of theirs was refused.
+    pub held: i64,
+    /// How many events of the last 30 days were given up.
+    pub given_up: i64,
+    /// The sequence of the first of them.
+    pub first_given_up: Option<i64>,
+    /// Since when nothing was taken.
+    pub failing_since: Option<Timestamp>,
+    /// When a failing receiver is tried again.
+    pub next_attempt_at: Option<Timestamp>,
+    pub last_success_at: Option<Timestamp>,
+    /// The status of the last answer.
+    pub last_status: Option<i32>,
+    /// Until when a secret signs too that was replaced.
+    pub old_secret_until: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The body of a request to a receiver: an event, and where it comes from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookEvent {
+    #[serde(flatten)]
+    pub event: Event,
+    /// The event's `time`, under the name of Standard Webhooks.
+    pub timestamp: Timestamp,
+    pub mode: Mode,
+    pub tenant_id: TenantId,
+}
+
+/// The body of `POST /api/v1/admin/webhooks`.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreateWebhook {
+    pub url: WebhookUrl,
+    pub description: Option<Line>,
+    /// Absent: all events.
+    pub types: Option<Vec<EventPattern>>,
+    /// A secret that the receiver has already; absent: licd makes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<WebhookSecret>,
+}
+
+/// The record of a webhook, with the secret itself.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", schemars(rename = "CreatedWebhook"))]
+pub struct CreatedWebhook<S = WebhookState> {
+    #[serde(flatten)]
+    pub record: Webhook<S>,
+    /// What the receiver verifies signatures with. It is not shown again.
+    pub secret: WebhookSecret,
+}
+
+/// The body of `PATCH /api/v1/admin/webhooks/{id}`: absent members stay.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UpdateWebhook {
+    pub url: Option<WebhookUrl>,
+    pub description: Option<Line>,
+    pub types: Option<Vec<EventPattern>>,
+    /// False: nothing is sent until it is true again, and then what was missed.
+    pub enabled: Option<bool>,
+    /// The members to set to null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clear: Option<Vec<WebhookField>>,
+}
+
+string_enum! {
+    /// A member of a webhook that may be null.
+    WebhookField, "one of description, types", inline {
+        Description = "description",
+        Types = "types",
+    }
+}
+
+/// The body of `POST /api/v1/admin/webhooks/{id}/replay`: one of both.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplayWebhook {
+    /// Send the events after this sequence again. That of the last event: send none of what was
+    /// missed.
+    pub after: Option<i64>,
+    /// Send the events since this time again.
+    pub since: Option<Timestamp>,
+}
+
+/// The body of `POST /api/v1/admin/webhooks/{id}/resend`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ResendEvent {
+    pub event: EventId,
+}
+
+/// The answer of `POST /api/v1/admin/webhooks/{id}/retry`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Retried {
+    /// For how many subjects events were given up, which are sent again.
+    pub subjects: i64,
+}
+
+/// An attempt that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookFailure {
+    pub id: WebhookFailureId,
+    /// Null: the events up to this sequence were deleted before they could be sent.
+    pub event: Option<EventId>,
+    pub sequence: i64,
+    /// Counts from 1.
+    pub attempt: i32,
+    /// Whether the event is not tried again.
+    pub gave_up: bool,
+    pub error: Open<WebhookError>,
+    /// That of the answer, if there was one.
+    pub status: Option<i32>,
+    /// The beginning of the answer's body.
+    pub response: Option<String>,
+    pub duration_ms: i32,
+    pub at: Timestamp,
+}
+
+/// The answer of `…/test` and `…/resend`: how it went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    pub delivered: bool,
+    pub event: EventId,
+    pub error: Option<Open<WebhookError>>,
+    /// That of the answer, if there was one.
+    pub status: Option<i32>,
+    /// The beginning of the answer's body, if it was not taken.
+    pub response: Option<String>,
+    pub duration_ms: i32,
 }

@@ -16,6 +16,7 @@ pub mod statistics;
 pub mod usage;
 pub mod users;
 pub mod validate;
+pub mod webhooks;
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! The tasks beside the requests: the uses of keys, the outcomes of validations and the last checks
-//! of seats are written, the ends of licenses are told, SQLite's log is copied into its file, idle
-//! rate limits are forgotten, old idempotency keys, uses, events and outcomes deleted. A task that
+//! of seats are written, webhooks sent, the ends of licenses told, SQLite's log copied into its file,
+//! idle rate limits forgotten, old idempotency keys, uses, events and outcomes deleted. A task that
 //! breaks off is started anew.
 
 use std::future::Future;
@@ -14,12 +14,13 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
 use crate::auth::gate::KeyGate;
 use crate::auth::last_uses;
 use crate::db::{self, Db};
+use crate::delivery::sender::Sender;
 use crate::http::App;
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::notices::{self, ExpiryNotices};
-use crate::ops::{idempotency, phrases, sessions};
+use crate::ops::{idempotency, phrases, sessions, webhooks};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
@@ -31,6 +32,8 @@ const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// How often it is logged at most that checks were dropped.
 const REPORT: Duration = Duration::from_secs(60);
+/// How long the last requests to the receivers of webhooks may take.
+const WEBHOOKS_TIMEOUT: Duration = Duration::from_secs(16);
 /// How long each of the last writes may take.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
@@ -48,6 +51,7 @@ struct Work {
     outcomes: Arc<OutcomeCounts>,
     last_checks: Arc<LastChecks>,
     metrics: Arc<Metrics>,
+    webhooks: Arc<Sender>,
     events_kept: Retention,
     expiry_notices: ExpiryNotices,
 }
@@ -61,6 +65,7 @@ impl Tasks {
             outcomes: app.outcomes.clone(),
             last_checks: app.last_checks.clone(),
             metrics: app.metrics.clone(),
+            webhooks: app.webhooks.clone(),
             events_kept,
             expiry_notices,
         };
@@ -70,6 +75,10 @@ impl Tasks {
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("phrases", Work::complete_phrases);
         tasks.spawn("notices", Work::give_notices);
+        if !app.webhooks_are_off {
+            tasks.spawn("webhooks", |work| work.webhooks.run());
+            tasks.spawn("webhook_results", |work| work.webhooks.settle());
+        }
         if matches!(app.db, Db::Sqlite(_)) {
             tasks.spawn("checkpoints", Work::checkpoint);
         }
@@ -88,10 +97,12 @@ impl Tasks {
     /// Writes what is in memory alone, and ends the tasks. Each write waits for the same of its task:
     /// a portion that was cut off would be lost, or counted twice.
     pub async fn finish(self) {
-        let Work { db, gate, outcomes, last_checks, .. } = &self.work;
+        let Work { db, gate, outcomes, last_checks, webhooks, .. } = &self.work;
         finish("key_uses", gate.last_uses.write(db)).await;
         finish("outcomes", outcomes.flush(db)).await;
         finish("last_checks", last_checks.write(db)).await;
+        // What is cut off is sent again.
+        drop(timeout(WEBHOOKS_TIMEOUT, webhooks.stop()).await);
     }
 }
 
@@ -115,6 +126,7 @@ impl Work {
             self.run("key_uses_retention", last_uses::forget_old(db, now)).await;
             self.run("idempotency_retention", idempotency::forget_old(db, now)).await;
             self.run("sessions_retention", sessions::forget_ended(db, now)).await;
+            self.run("webhook_failures_retention", webhooks::forget_old_failures(db, now)).await;
             self.run("events_retention", events::forget_old(db, self.events_kept, now)).await;
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::auth::limit::{NewUserLimit, RateLimit};
+use crate::delivery::addresses::AddressRules;
 use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
 use crate::ops::notices::ExpiryNotices;
@@ -20,6 +21,15 @@ pub struct Config {
     pub events_kept: Retention,
     pub expiry_notices: ExpiryNotices,
     pub secret_keys: SecretKeys,
+    pub webhooks: WebhookSettings,
+}
+
+/// How this node sends webhooks.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookSettings {
+    /// It sends nothing: for drills with a restored copy, and incidents.
+    pub are_off: bool,
+    pub rules: AddressRules,
 }
 
 /// The default database: a file in the user's data folder.

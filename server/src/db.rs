@@ -82,10 +82,15 @@ const SQLITE_WRITE_TURNS: usize = 1;
 /// unknown keys takes no connections from validations.
 const POSTGRES_LOOKUPS: usize = 2;
 const SQLITE_LOOKUPS: usize = 1;
+/// How many connections read for webhooks.
+const WEBHOOK_READERS: usize = 1;
 /// The remaining connections are for new users and seats, and for background tasks.
+const _: () = assert!(
+    POSTGRES_TURNS + POSTGRES_LOOKUPS + WEBHOOK_READERS + 2
+        <= connect::POSTGRES_CONNECTIONS as usize
+);
 const _: () =
-    assert!(POSTGRES_TURNS + POSTGRES_LOOKUPS + 2 <= connect::POSTGRES_CONNECTIONS as usize);
-const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS);
+    assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS + WEBHOOK_READERS <= connect::SQLITE_READERS);
 
 /// The turns of administrative requests at the database, fair to each tenant.
 #[derive(Clone)]

@@ -3,4 +3,12 @@
 pub mod addresses;
 pub mod client;
 pub mod connect;
-pub mod signature;
+mod portion;
+mod schedule;
+pub mod sender;
+pub mod settle;
+mod signature;
+mod trials;
+mod turn;
+
+pub use turn::message;

@@ -4,6 +4,8 @@ mod line_limit;
 
 use common::LicenseId;
 
+use crate::secrets::SecretError;
+
 pub use line_limit::LineLimit;
 
 /// A database that is away fails every request, in the same words.
@@ -58,6 +60,14 @@ pub enum Error {
     IdempotencyKeyReused,
     /// The same request created the record with this id before, and showed its secret.
     ShownOnce(String),
+    /// This node has no secret key, without which nothing can be signed.
+    SecretKeyMissing,
+    /// A secret cannot be opened with this node's secret keys; says which one is needed.
+    SecretUnreadable(String),
+    /// This node sends no webhooks.
+    WebhooksOff,
+    /// There is no event with this sequence yet; the last one's.
+    SequenceAhead(i64),
     /// Too many requests wait already.
     Overloaded,
     /// The database does not answer.
@@ -85,6 +95,21 @@ impl Error {
     /// A field of the body names something that does not exist.
     pub fn unknown(field: &str, what: &str) -> Self {
         Self::invalid(field, format!("{field} must be the id of an existing {what}"))
+    }
+}
+
+impl From<SecretError> for Error {
+    fn from(error: SecretError) -> Self {
+        match error {
+            SecretError::Missing => Self::SecretKeyMissing,
+            error => {
+                tracing::error!(%error, "a secret cannot be sealed or opened");
+                match error {
+                    SecretError::Unknown { .. } => Self::SecretUnreadable(error.to_string()),
+                    _ => Self::Internal,
+                }
+            }
+        }
     }
 }
 

@@ -8,9 +8,9 @@ mod record;
 use std::sync::Arc;
 
 use common::{
-    Activation, ActorType, Assignment, EventType, ExternalId, FreedFor, Key, KeyId, License,
-    LicenseDetails, LicenseKey, Name, Plan, Product, RelatedRecords, SessionId, SubjectType,
-    Tenant, User, UserId,
+    Activation, ActorType, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, KeyId,
+    License, LicenseDetails, LicenseKey, Line, Name, Plan, Product, RelatedRecords, SessionId,
+    SubjectType, Tenant, User, UserId, WebhookId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -87,6 +87,25 @@ pub struct NewEvent {
     reason: Option<FreedFor>,
     /// The world of the record, if it differs from that of the origin.
     scope: Option<Scope>,
+}
+
+/// What an event tells of a webhook.
+#[derive(Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookFacts<'a> {
+    pub id: WebhookId,
+    /// Scheme and host.
+    pub url: String,
+    pub description: Option<&'a Line>,
+    pub types: Option<&'a [String]>,
+    pub disabled_reason: Option<DisabledReason>,
+    /// Of a replay, and of events that expired before they could be sent: the events after this
+    /// sequence,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<i64>,
+    /// and before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<i64>,
 }
 
 fn about_product(product: &Product) -> RelatedRecords {
@@ -316,6 +335,12 @@ impl NewEvent {
 
     pub fn user_deleted(user: &User) -> Self {
         Self::of_user(EventType::UserDeleted, user)
+    }
+
+    /// An event about a webhook. Of its address only scheme and host are told, as the rest may be a
+    /// secret.
+    pub fn of_webhook(kind: EventType, id: WebhookId, facts: &WebhookFacts<'_>) -> Self {
+        Self::new(kind, (SubjectType::Webhook, id.to_string()), RelatedRecords::default(), facts)
     }
 
     pub fn key_created(key: &Key) -> Self {

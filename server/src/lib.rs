@@ -42,6 +42,9 @@ use auth::gate::KeyGate;
 use background::Tasks;
 use config::Config;
 use db::Db;
+use delivery::client::Client;
+use delivery::connect::{Connector, system_roots};
+use delivery::sender::Sender;
 use http::{App, ConnectionLimits, Parts, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
@@ -85,6 +88,9 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         move |outcome| noting.writes.note_batch(outcome),
     );
     let ops = Operations::new(db.clone(), last_checks.clone());
+    let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
+    let (keys, client) = (config.secret_keys.clone(), Client::new(connector));
+    let webhooks = Arc::new(Sender::new(db.clone(), keys, client, metrics.clone()));
     let (sign_ins, wrong_keys) = Default::default();
     let parts = Parts {
         db,
@@ -96,6 +102,8 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         last_checks,
         metrics,
         readiness,
+        webhooks,
+        webhooks_are_off: config.webhooks.are_off,
         sign_ins,
         wrong_keys,
     };

@@ -9,7 +9,7 @@ mod requests;
 
 use std::sync::atomic::Ordering;
 
-use common::{Reason, Timestamp};
+use common::{Reason, Timestamp, WebhookError};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -21,6 +21,8 @@ pub use prometheus_client::metrics::gauge::Gauge;
 use requests::Requests;
 pub use requests::{InFlight, ResponseKind};
 
+/// The outcome of a request that a receiver took.
+const DELIVERED: &str = "delivered";
 /// Buckets for waiting times, in seconds.
 const TIMES: [f64; 14] =
     [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.0, 5.0];
@@ -86,6 +88,11 @@ metrics! {
     pool: Family<PoolLabels, Gauge> = "licd_database_connections", Family::default();
     /// How many connections each pool may have.
     pool_max: Family<PoolLabel, Gauge> = "licd_database_connections_max", Family::default();
+    /// Requests to the receivers of webhooks, by outcome: delivered, or why not.
+    webhook_deliveries: Family<OutcomeLabel, Counter> =
+        "licd_webhook_deliveries", Family::default();
+    /// The most events that a webhook with something to send has before it.
+    webhook_pending: Gauge = "licd_webhook_pending_events", Gauge::default();
     /// When each background task last succeeded.
     task_success: Family<TaskLabel, Gauge> =
         "licd_task_last_success_timestamp_seconds", Family::default();
@@ -170,6 +177,9 @@ impl Metrics {
         for reason in [None].into_iter().chain(Reason::ALL.iter().copied().map(Some)) {
             drop(self.validations.get_or_create(&OutcomeLabel::of(reason)));
         }
+        for outcome in [DELIVERED].iter().chain(WebhookError::WORDS) {
+            drop(self.webhook_deliveries.get_or_create(&OutcomeLabel { outcome }));
+        }
         for (status, code) in [(500, "internal"), (503, "overloaded"), (503, "unavailable")] {
             self.requests
                 .add_kind("/api/v1/validate", ResponseKind { method: "POST", status, code });
@@ -179,6 +189,12 @@ impl Metrics {
     /// A validation was decided: valid, or with the reason why not.
     pub fn decided(&self, reason: Option<Reason>) {
         self.validations.get_or_create(&OutcomeLabel::of(reason)).inc();
+    }
+
+    /// A request to the receiver of a webhook ended.
+    pub fn note_delivery(&self, error: Option<WebhookError>) {
+        let outcome = error.map_or(DELIVERED, WebhookError::as_str);
+        self.webhook_deliveries.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// A background task has run once, and succeeded or failed.

@@ -27,6 +27,7 @@ pub mod typed_users;
 pub mod usage;
 pub mod users;
 pub mod view;
+pub mod webhooks;
 
 use std::future::Future;
 use std::sync::Arc;

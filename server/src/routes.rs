@@ -4,6 +4,7 @@
 
 mod dashboard;
 mod licenses;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ type Group = (&'static str, &'static str, fn() -> ApiRouter<App>);
 
 /// The groups of operations, in the order of the reference. A generated client has one class for
 /// each.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     // For the vendor's application.
     ("Validation", "Whether a user is licensed, and why.", validation),
     // For the vendor's administrators.
@@ -100,6 +101,7 @@ const GROUPS: [Group; 11] = [
     ("Users", "The users of the vendor's application.", users),
     ("Keys", "The API keys of the tenant.", keys),
     ("Events", "The changes of records, in the order of commit.", events),
+    ("Webhooks", "Where events are sent.", webhooks::webhooks),
     ("Refusals", "The users whose validations were refused.", refusals),
     ("Statistics", "The number of validations by outcome.", statistics),
     // For operators.

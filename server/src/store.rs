@@ -30,6 +30,7 @@ mod text_range;
 pub mod uptime;
 pub mod users;
 pub mod validations;
+pub mod webhooks;
 pub mod worlds;
 
 use common::{Mode, TenantId};

@@ -325,6 +325,9 @@ async fn the_command_prints_the_copied_tables() {
     assignments              21
     event_counters            4
     events                   89
+    webhooks                  0
+    webhook_holds             0
+    webhook_failures          0
     outcomes                  9
     refusals                  6
     uptime                    1

@@ -61,4 +61,5 @@ mod tenants;
 mod terms;
 mod tidy;
 mod tls;
+mod webhooks;
 mod worlds;

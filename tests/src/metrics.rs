@@ -121,9 +121,9 @@ async fn pools_and_turns_are_those_of_the_database() {
     everything_happens(&shown.admin).await;
     let scrape = shown.scrape().await;
     let expected: BTreeMap<&str, f64> = if database.is_postgres() {
-        [("postgres", 15.0 + most_reading)].into()
+        [("postgres", 16.0 + most_reading)].into()
     } else {
-        [("readers", 4.0), ("validations", most_reading), ("writer", 1.0)].into()
+        [("readers", 5.0), ("validations", most_reading), ("writer", 1.0)].into()
     };
     let pools = scrape.by_label("licd_database_connections_max", "pool");
     assert_eq!(pools, expected);
@@ -188,9 +188,20 @@ async fn tasks_show_when_they_last_succeeded() {
         "outcomes",
         "outcomes_retention",
         "sessions_retention",
+        "webhook_failures_retention",
+        "webhooks",
     ];
-    let mut supervised =
-        vec!["last_checks", "maintenance", "notices", "outcomes", "phrases", "reads", "writes"];
+    let mut supervised = vec![
+        "last_checks",
+        "maintenance",
+        "notices",
+        "outcomes",
+        "phrases",
+        "reads",
+        "webhook_results",
+        "webhooks",
+        "writes",
+    ];
     if !database.is_postgres() {
         // PostgreSQL makes its own.
         tasks.insert(0, "checkpoints");

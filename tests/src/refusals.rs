@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 47] = [
+const OPERATIONS: [(&str, &str, &str); 58] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("POST", "/api/v1/release", r#"{"userId":"ada"}"#),
@@ -65,6 +65,21 @@ const OPERATIONS: [(&str, &str, &str); 47] = [
     ("GET", "/api/v1/admin/keys", ""),
     ("POST", "/api/v1/admin/keys/{key}/roll", r#"{"overlapSeconds":0}"#),
     ("POST", "/api/v1/admin/keys/{key}/revoke", ""),
+    ("POST", "/api/v1/admin/webhooks", r#"{"url":"https://example.com/"}"#),
+    ("GET", "/api/v1/admin/webhooks", ""),
+    ("GET", "/api/v1/admin/webhooks/{whk}", ""),
+    ("PATCH", "/api/v1/admin/webhooks/{whk}", r#"{"enabled":true}"#),
+    ("DELETE", "/api/v1/admin/webhooks/{whk}", ""),
+    ("POST", "/api/v1/admin/webhooks/{whk}/roll", r#"{"overlapSeconds":0}"#),
+    ("POST", "/api/v1/admin/webhooks/{whk}/test", ""),
+    (
+        "POST",
+        "/api/v1/admin/webhooks/{whk}/resend",
+        r#"{"event":"evt_01h455vb4pex5vsknk084sn02q"}"#,
+    ),
+    ("POST", "/api/v1/admin/webhooks/{whk}/replay", r#"{"after":0}"#),
+    ("POST", "/api/v1/admin/webhooks/{whk}/retry", ""),
+    ("GET", "/api/v1/admin/webhooks/{whk}/failures", ""),
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
     ("GET", "/api/v1/admin/refusals", ""),
     ("GET", "/api/v1/admin/statistics", ""),
@@ -73,7 +88,7 @@ const OPERATIONS: [(&str, &str, &str); 47] = [
 
 /// Replaces each `{…}` by a well-formed unknown id.
 fn with_unknown_ids(text: &str) -> String {
-    let kinds = ["prd", "pln", "lic", "lky", "usr", "key"];
+    let kinds = ["prd", "pln", "lic", "lky", "usr", "key", "whk"];
     kinds.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
     })
@@ -97,7 +112,7 @@ async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str)
 #[test]
 fn all_operations_are_listed() {
     let document = serde_json::to_value(licd::routes::document()).unwrap();
-    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}"];
+    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}", "{whk}"];
     let listed: BTreeSet<String> = OPERATIONS
         .iter()
         .map(|(method, path, _)| {

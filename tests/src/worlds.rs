@@ -14,6 +14,7 @@ struct World {
     user: String,
     key: String,
     license_key: String,
+    webhook: String,
     /// What users type.
     typed: String,
 }
@@ -32,12 +33,14 @@ async fn settle(caller: &Caller) -> World {
     let key = caller.post("/api/v1/admin/keys", made).await.id();
     let given = caller.post(&format!("/api/v1/admin/licenses/{license}/keys"), json!({})).await;
     let (license_key, typed) = (given.id(), given["key"].as_str().unwrap().to_owned());
-    World { product, plan, license, user, key, license_key, typed }
+    let hook = json!({ "url": "http://127.0.0.1:9/" });
+    let webhook = caller.post("/api/v1/admin/webhooks", hook).await.id();
+    World { product, plan, license, user, key, license_key, webhook, typed }
 }
 
 /// Every request that reaches a record by its id, aimed at this world.
 fn requests(world: &World) -> Vec<(Method, String, Value)> {
-    let World { product, plan, license, user, key, license_key, typed } = world;
+    let World { product, plan, license, user, key, license_key, webhook, typed } = world;
     let admin = |path: &str| format!("/api/v1/admin/{path}");
     vec![
         (Method::GET, admin(&format!("products/{product}")), json!(null)),
@@ -68,6 +71,19 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::POST, admin(&format!("license-keys/{license_key}/revoke")), json!(null)),
         (Method::POST, admin("license-keys/find"), json!({ "key": typed })),
         (Method::POST, "/api/v1/claim".into(), json!({ "userId": "ada", "key": typed })),
+        (Method::GET, admin(&format!("webhooks/{webhook}")), json!(null)),
+        (Method::PATCH, admin(&format!("webhooks/{webhook}")), json!({ "enabled": false })),
+        (Method::GET, admin(&format!("webhooks/{webhook}/failures")), json!(null)),
+        (Method::POST, admin(&format!("webhooks/{webhook}/replay")), json!({ "after": 0 })),
+        (Method::POST, admin(&format!("webhooks/{webhook}/retry")), json!(null)),
+        (Method::POST, admin(&format!("webhooks/{webhook}/roll")), json!({})),
+        (Method::POST, admin(&format!("webhooks/{webhook}/test")), json!(null)),
+        (
+            Method::POST,
+            admin(&format!("webhooks/{webhook}/resend")),
+            json!({ "event": "evt_01h455vb4pex5vsknk084sn02q" }),
+        ),
+        (Method::DELETE, admin(&format!("webhooks/{webhook}")), json!(null)),
         (Method::GET, admin(&format!("users/{user}")), json!(null)),
         (Method::PATCH, admin(&format!("users/{user}")), json!({ "name": "Mine" })),
         (Method::POST, admin(&format!("keys/{key}/roll")), json!({})),
@@ -108,6 +124,7 @@ fn unknown(world: &World) -> World {
         user: other(&world.user),
         key: other(&world.key),
         license_key: other(&world.license_key),
+        webhook: other(&world.webhook),
         typed: "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX".to_owned(),
     }
 }
@@ -115,7 +132,7 @@ fn unknown(world: &World) -> World {
 /// "An id of another tenant or mode: the very same answer" as an unknown one.
 #[tokio::test]
 async fn records_of_another_world_do_not_exist() {
-    let app = App::start().await;
+    let app = App::with_webhooks().await;
     let (test, foreign) = (app.test_mode().await, app.other_tenant().await);
     let world = settle(&app).await;
     let before = everything(&app).await;
@@ -140,6 +157,7 @@ async fn records_of_another_world_do_not_exist() {
             "licenses?userId=ada".into(),
             "licenses?expiringBefore=9999-12-31T23:59:59Z".into(),
             "licenses?search=".into(),
+            "webhooks".into(),
             "users?externalId=ada".into(),
             "users?search=ada".into(),
             "users?search=ADA@".into(),
@@ -153,6 +171,7 @@ async fn records_of_another_world_do_not_exist() {
         assert_eq!(stranger.validate("ada").await.verdict(), "no_license");
     }
     assert_eq!(everything(&app).await, before, "and nothing was changed");
+    assert_ne!(app.get("/api/v1/admin/webhooks").await.each("state"), ["disabled"]);
     let seats = app.usage(&world.license).await["activeSeats"].clone();
     assert_eq!(seats, 1);
 }
@@ -161,7 +180,7 @@ async fn records_of_another_world_do_not_exist() {
 /// another.
 #[tokio::test]
 async fn the_same_names_live_side_by_side() {
-    let app = App::start().await;
+    let app = App::with_webhooks().await;
     let foreign = app.other_tenant().await;
     let foreign_test =
         app.with_key(&app.new_key("other", common::Role::Admin, common::Mode::Test).await);

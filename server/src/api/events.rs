@@ -46,6 +46,9 @@ pub async fn list(
     let ListEvents { r#type: kind, subject, user_id: user, from, to, order, .. } = query;
     let after = query.after.map(|after| after.0);
     let params = ListParams { order, ..ListParams::new(after, query.limit) };
+    if let (ListOrder::Oldest, Some(after)) = (order, after) {
+        events::refuse_ahead(&view, after).await?;
+    }
     let kind = kind.map(|kind| kind.to_string());
     let times = EventTimes::find(&view, from, to).await?;
     let query = EventQuery { kind, subject, user, times };

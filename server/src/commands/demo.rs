@@ -16,6 +16,7 @@ use futures_util::TryFutureExt;
 use licd::config::Config;
 use licd::db::{DatabaseUrl, Db};
 use licd::ops::tenants;
+use licd::secrets::SecretKeys;
 use tokio::net::TcpListener;
 
 use super::{print, say, signals};
@@ -47,7 +48,8 @@ impl Demo {
             tenant.name
         ))?;
 
-        let config = Config::default();
+        let secret_keys = SecretKeys::beside(&folder.path().join("demo.db"))?;
+        let config = Config { secret_keys, ..Config::default() };
         let service = licd::serve(db, &config, listener, None, stop.requested());
         let tour = async {
             let answers = sample::fill_and_ask(&server, &key).await?;

@@ -8,8 +8,10 @@ use clap::builder::BoolishValueParser;
 use common::{ApiKey, Mode};
 use licd::MetricsEndpoint;
 use licd::auth::limit::{NewUserLimit, RateLimit};
-use licd::config::Config;
+use licd::config::{Config, WebhookSettings};
+use licd::delivery::addresses::AddressRules;
 use licd::http::{Tls, TrustedProxies};
+use licd::networks::Networks;
 use licd::ops::events::Retention;
 use licd::ops::notices::ExpiryNotices;
 use licd::ops::tenants;
@@ -52,6 +54,16 @@ pub struct Serve {
     /// grace: 30,7,1, or off for no such events.
     #[arg(long, env = "LICD_EXPIRY_NOTICES", default_value_t, value_name = "DAYS")]
     expiry_notices: ExpiryNotices,
+    /// Whether this node sends webhooks: on, or off for a drill with a restored copy.
+    #[arg(long, env = "LICD_WEBHOOKS", default_value = "on", value_name = "ON", value_parser = switch)]
+    webhooks: bool,
+    /// Addresses that are not public, and that webhooks of all tenants may reach, also in plain HTTP:
+    /// addresses and networks, such as 10.1.2.3. Name single addresses.
+    #[arg(long, env = "LICD_WEBHOOK_ALLOW_NETS", value_name = "NETWORKS")]
+    webhook_allow_nets: Option<Networks>,
+    /// Addresses that webhooks may not reach, although they are public.
+    #[arg(long, env = "LICD_WEBHOOK_DENY_NETS", value_name = "NETWORKS")]
+    webhook_deny_nets: Option<Networks>,
     /// The proxies in front of licd whose X-Forwarded-For and X-Forwarded-Proto are trusted:
     /// addresses and networks, such as 10.0.0.0/8,192.0.2.7,::1.
     #[arg(long, env = "LICD_TRUSTED_PROXIES", value_name = "NETWORKS")]
@@ -92,6 +104,13 @@ impl Serve {
             events_kept: self.events_keep,
             expiry_notices: self.expiry_notices,
             secret_keys,
+            webhooks: WebhookSettings {
+                are_off: !self.webhooks,
+                rules: AddressRules {
+                    allowed: self.webhook_allow_nets.unwrap_or_default(),
+                    denied: self.webhook_deny_nets.unwrap_or_default(),
+                },
+            },
             trusted_proxies: self.trusted_proxies.unwrap_or_default(),
             tls: tls.clone(),
             ..Config::default()
@@ -166,6 +185,14 @@ impl Serve {
     fn may_speak_http(&self, address: SocketAddr) -> bool {
         let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.0.is_empty());
         address.ip().to_canonical().is_loopback() || has_proxy || self.allow_http
+    }
+}
+
+fn switch(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("must be on or off"),
     }
 }
 

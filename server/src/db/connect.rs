@@ -27,11 +27,11 @@ const SQLITE_LOG_PAGES: &str = "25000";
 /// The size to which the writer shortens a write-ahead log that grew beyond it, once all of it is in
 /// the file: 64 MB, in bytes.
 const SQLITE_LOG_LIMIT: &str = "64000000";
-pub(super) const SQLITE_READERS: usize = 4;
+pub(super) const SQLITE_READERS: usize = 5;
 /// How many batches of validations read at the same time on a large machine.
 const MOST_READING: u32 = 8;
 /// In addition to those that read for validations.
-pub(super) const POSTGRES_CONNECTIONS: u32 = 15;
+pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL does not know how many
 /// items its JSON holds, would assume a hundred, and scan whole tables for them: 111 µs per
 /// validation instead of 43, with 10 thousand users. Without bitmap scans, a list is read in the

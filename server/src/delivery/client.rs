@@ -21,6 +21,8 @@ use super::signature::sign;
 
 /// How long looking the host up, connecting, TLS and the head of the answer take together.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// The same for somebody who waits.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(4);
 /// How much of the body of an answer is read, and for how long.
 const RESPONSE: usize = 1024;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -59,9 +61,20 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    fn failed(error: WebhookError) -> Self {
+    pub fn failed(error: WebhookError) -> Self {
         let (status, response, retry_after, was_taken, duration) = Default::default();
         Self { error: Some(error), status, response, retry_after, was_taken, duration }
+    }
+
+    /// An answer with this status.
+    pub fn answered(status: u16) -> Self {
+        let error = match status {
+            200..300 => None,
+            300..400 => Some(WebhookError::Redirect),
+            _ => Some(WebhookError::Status),
+        };
+        let (response, retry_after, duration) = Default::default();
+        Self { error, status: Some(status), response, retry_after, was_taken: true, duration }
     }
 
     pub fn is_delivered(&self) -> bool {
@@ -123,6 +136,22 @@ impl Client {
         Self { connector, patience: TIMEOUT }
     }
 
+    /// Whether webhooks may have this URL, as far as can be told without a look-up.
+    pub fn allows(&self, url: &WebhookUrl) -> bool {
+        self.connector.allows(url.url())
+    }
+
+    /// Sends a message while somebody waits for how it went.
+    pub async fn try_out(
+        &self,
+        url: &WebhookUrl,
+        secrets: &[WebhookSecret],
+        message: &Message,
+    ) -> Attempt {
+        let hasty = Self { connector: self.connector.clone(), patience: TRIAL_TIMEOUT };
+        hasty.send(&mut None, url, secrets, message).await
+    }
+
     /// Sends a message, over the connection if it is still good. Afterwards `connection` is one that
     /// can be used again, or none.
     pub async fn send(
@@ -177,11 +206,8 @@ impl Client {
         connection: &mut Option<Connection>,
     ) -> Attempt {
         let (head, mut body) = response.into_parts();
-        let error = match head.status {
-            status if status.is_success() => None,
-            status if status.is_redirection() => Some(WebhookError::Redirect),
-            _ => Some(WebhookError::Status),
-        };
+        let answered = Attempt::answered(head.status.as_u16());
+        let error = answered.error;
         let retry_after = match head.status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 retry_after(&head.headers, Timestamp::now())
@@ -195,14 +221,8 @@ impl Client {
             used.used_at = Instant::now();
             *connection = Some(used);
         }
-        Attempt {
-            error,
-            status: Some(head.status.as_u16()),
-            response: error.filter(|_| !is_named && !text.is_empty()).map(|_| printable(&text)),
-            retry_after,
-            was_taken: true,
-            duration: Duration::ZERO,
-        }
+        let response = error.filter(|_| !is_named && !text.is_empty()).map(|_| printable(&text));
+        Attempt { response, retry_after, ..answered }
     }
 }
 

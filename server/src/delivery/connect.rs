@@ -4,7 +4,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use common::WebhookError;
 use rustls::crypto::ring::default_provider;
@@ -28,11 +28,14 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+type MakeTls = Box<dyn FnOnce() -> Option<TlsConnector> + Send>;
+
 /// Connects to receivers. Cheap to clone.
 #[derive(Clone)]
 pub struct Connector {
     rules: Arc<AddressRules>,
-    tls: TlsConnector,
+    /// Made at first need, as reading the authorities takes a while.
+    tls: Arc<LazyLock<Option<TlsConnector>, MakeTls>>,
     lookups: Arc<Semaphore>,
 }
 
@@ -44,16 +47,24 @@ pub fn system_roots() -> RootCertStore {
     roots
 }
 
+fn tls(roots: RootCertStore) -> Option<TlsConnector> {
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    let config = config.with_safe_default_protocol_versions().ok()?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    Some(TlsConnector::from(Arc::new(config)))
+}
+
 impl Connector {
-    pub fn new(rules: AddressRules, roots: RootCertStore) -> Result<Self, rustls::Error> {
-        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
-        let config = config.with_safe_default_protocol_versions()?;
-        let config = config.with_root_certificates(roots).with_no_client_auth();
-        Ok(Self {
+    /// Trusts these authorities.
+    pub fn new(
+        rules: AddressRules,
+        roots: impl FnOnce() -> RootCertStore + Send + 'static,
+    ) -> Self {
+        Self {
             rules: Arc::new(rules),
-            tls: TlsConnector::from(Arc::new(config)),
+            tls: Arc::new(LazyLock::new(Box::new(|| tls(roots())))),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
-        })
+        }
     }
 
     /// Whether a URL may be reached, as far as can be told without a look-up.
@@ -96,7 +107,8 @@ impl Connector {
         }
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|_| WebhookError::Tls)?;
-        let secured = self.tls.connect(name, stream).await.map_err(|error| {
+        let tls = (**self.tls).as_ref().ok_or(WebhookError::Tls)?;
+        let secured = tls.connect(name, stream).await.map_err(|error| {
             tracing::debug!(host = url.host_str(), %error, "no TLS with a webhook's receiver");
             WebhookError::Tls
         })?;

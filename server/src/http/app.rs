@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::auth::gate::KeyGate;
 use crate::auth::{SignInLimit, WrongKeys};
 use crate::db::Db;
+use crate::delivery::sender::Sender;
 use crate::metrics::Metrics;
 use crate::ops::Operations;
 use crate::ops::readiness::Readiness;
@@ -28,6 +29,8 @@ pub struct Parts {
     pub last_checks: Arc<LastChecks>,
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
+    pub webhooks: Arc<Sender>,
+    pub webhooks_are_off: bool,
     pub sign_ins: SignInLimit,
     pub wrong_keys: WrongKeys,
 }

@@ -25,6 +25,9 @@ impl Error {
             ErrorCode::Conflict
             | ErrorCode::Changed
             | ErrorCode::IdempotencyKeyInUse
+            | ErrorCode::SecretKeyMissing
+            | ErrorCode::WebhooksOff
+            | ErrorCode::SequenceAhead
             | ErrorCode::LicenseKeyRevoked
             | ErrorCode::LicenseKeyExpired
             | ErrorCode::LicenseKeyUsedUp
@@ -68,7 +71,10 @@ impl Error {
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
-            Self::Unavailable => ErrorCode::Unavailable,
+            Self::Unavailable | Self::SecretUnreadable(_) => ErrorCode::Unavailable,
+            Self::SecretKeyMissing => ErrorCode::SecretKeyMissing,
+            Self::WebhooksOff => ErrorCode::WebhooksOff,
+            Self::SequenceAhead(_) => ErrorCode::SequenceAhead,
             Self::Internal => ErrorCode::Internal,
         }
     }
@@ -99,15 +105,7 @@ impl Error {
                 "Rate limit exceeded. Please try again later. Too many wrong license keys were tried"
                     .into()
             }
-            Self::LicenseKey(fault) => match fault {
-                LicenseKeyFault::Mistyped => "The license key has a typing mistake",
-                LicenseKeyFault::NotFound => "There is no such license key",
-                LicenseKeyFault::Revoked => "The license key was revoked or replaced by another",
-                LicenseKeyFault::Expired => "The license key has expired",
-                LicenseKeyFault::UsedUp => "The license key was used by as many users as it may",
-                LicenseKeyFault::OfAnotherProduct => "The license key is for another product",
-            }
-            .into(),
+            Self::LicenseKey(fault) => fault.sentence().into(),
             Self::KeyOfLicense(license) => {
                 format!("License {license} has this key already: a key opens one license")
             }
@@ -118,9 +116,7 @@ impl Error {
             }
             Self::NotFound(what) => format!("There is no such {what}"),
             Self::RouteNotFound => "This address does not exist".into(),
-            Self::SlashAtEnd => {
-                "This address does not exist: leave out the slash at its end".into()
-            }
+            Self::SlashAtEnd => "This address does not exist: leave out its last slash".into(),
             Self::MethodNotAllowed => "This address does not support this method".into(),
             Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
             Self::UnsupportedEncoding => {
@@ -137,6 +133,19 @@ impl Error {
             }
             Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
             Self::ShownOnce(_) => "This was done before, and its answer is shown only once".into(),
+            Self::SecretKeyMissing => {
+                "The service has no secret key to sign with. Its operator names a file in \
+                 LICD_SECRET_KEY_FILE"
+                    .into()
+            }
+            Self::SecretUnreadable(why) => {
+                format!("The secret cannot be opened: {why}. The operator of the service can help")
+            }
+            Self::WebhooksOff => "This server sends no webhooks: LICD_WEBHOOKS is off".into(),
+            Self::SequenceAhead(last) => format!(
+                "The last event has the sequence {last}: the database was restored from a backup, or \
+                 this is another server. Begin again after {last}"
+            ),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
             Self::Internal => {
@@ -168,11 +177,24 @@ impl Error {
             | Self::TooManyNewUsers(seconds)
             | Self::TooManyWrongKeys(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
             Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
-            Self::Overloaded | Self::Unavailable => {
+            Self::Overloaded | Self::Unavailable | Self::SecretUnreadable(_) => {
                 (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
             }
             _ => return None,
         })
+    }
+}
+
+impl LicenseKeyFault {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Mistyped => "The license key has a typing mistake",
+            Self::NotFound => "There is no such license key",
+            Self::Revoked => "The license key was revoked or replaced by another",
+            Self::Expired => "The license key has expired",
+            Self::UsedUp => "The license key was used by as many users as it may",
+            Self::OfAnotherProduct => "The license key is for another product",
+        }
     }
 }
 

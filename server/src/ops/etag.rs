@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use common::{Key, LicenseDetails, Plan, Product, Timestamp, User};
+use common::{Key, LicenseDetails, Plan, Product, Timestamp, User, Webhook};
 
 use crate::error::Error;
 
@@ -51,6 +51,7 @@ tagged! {
     Plan: "plan";
     LicenseDetails: "license";
     User: "user";
+    Webhook: "webhook";
 }
 
 impl Tagged for Key {

@@ -64,6 +64,13 @@ impl EventTimes {
     }
 }
 
+/// Refuses to go on after an event that there is not yet: who read it read another state of the
+/// database, and would miss what comes until then.
+pub async fn refuse_ahead(view: &View, after: i64) -> Result<(), Error> {
+    let (_, last) = events::bounds(&mut view.read().await?, view.scope).await?;
+    if after > last { Err(Error::SequenceAhead(last)) } else { Ok(()) }
+}
+
 /// The events after a sequence number in the order of commit, or those before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
     let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));

@@ -1,8 +1,9 @@
 //! The outcomes of operations that write: a record, and whether it is new.
 
 use common::{
-    Assignment, CreatedKey, CreatedLicenseKey, Key, License, LicenseAssignment, LicenseDetails,
-    LicenseKey, LicenseWithSeats, Plan, Product, Released, Tenant, User,
+    Assignment, CreatedKey, CreatedLicenseKey, CreatedWebhook, Key, License, LicenseAssignment,
+    LicenseDetails, LicenseKey, LicenseWithSeats, Plan, Product, Released, Retried, Tenant, User,
+    Webhook,
 };
 use serde::Serialize;
 
@@ -62,6 +63,9 @@ records! {
     LicenseAssignment as LicenseAssignment: |it| it, untagged(it);
     LicenseKey as LicenseKey: |it| it, untagged(it);
     CreatedLicenseKey as CreatedLicenseKey: |it| it, untagged(it);
+    Webhook as Webhook: |it| it, Some(Tagged::etag(it));
+    CreatedWebhook as CreatedWebhook: |it| it, Some(Tagged::etag(&it.record));
+    Retried as Retried: |it| it, untagged(it);
     Released as Released: |it| it, untagged(it);
     Tenant as Tenant: |it| it, untagged(it);
     () as (): |it| it, untagged(it);

@@ -182,6 +182,23 @@ tables! {
         related: Written, object: Written,
         previous: Option<Written>, request_id: Option<String>, reason: Option<String>,
     };
+    Webhook = webhooks by (id, world) {
+        id: Uuid, world: i32, url: String, description: Option<String>,
+        event_types: Option<Written>, secrets: Written, created_at: Time, updated_at: Time,
+        sequence: i64, failing_since: Option<Time>, attempts: i32,
+        next_attempt_at: Option<Time>, last_success_at: Option<Time>, last_status: Option<i32>,
+        disabled_at: Option<Time>, disabled_reason: Option<String>, claim: Option<i64>,
+        claimed_until: Option<Time>,
+    };
+    WebhookHold = webhook_holds by (webhook_id, subject_id, world) {
+        webhook_id: Uuid, world: i32, subject_id: String, sequence: i64, attempts: i32,
+        refusals: i32, since: Time, next_attempt_at: Time,
+    };
+    WebhookFailure = webhook_failures by (id, world) {
+        id: Uuid, webhook_id: Uuid, world: i32, event_id: Option<Uuid>, sequence: i64,
+        attempt: i32, gave_up: bool, error: String, status: Option<i32>,
+        response: Option<String>, duration_ms: i32, at: Time,
+    };
     OutcomeCount = outcomes by (world, hour, outcome) {
         world: i32, hour: Time, outcome: String, count: i64,
     };
@@ -204,7 +221,7 @@ macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
             World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
-            OutcomeCount Refusal Uptime Notice
+            Webhook WebhookHold WebhookFailure OutcomeCount Refusal Uptime Notice
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

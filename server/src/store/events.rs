@@ -201,6 +201,82 @@ impl From<Row> for Event {
     }
 }
 
+macro_rules! columns {
+    () => {
+        "sequence, id, event_type, time, actor_type, actor_key, actor_session, actor_name,
+             subject_type, subject_id, related, object, previous, request_id, reason"
+    };
+}
+
+/// The events with these sequences, as far as they are still kept.
+pub async fn these(conn: &mut Conn, scope: Scope, sequences: &[i64]) -> Result<Vec<Event>> {
+    macro_rules! these {
+        ($sequences:literal) => {
+            concat!(
+                "select ",
+                columns!(),
+                " from events
+                 where world = $1 and sequence in (",
+                $sequences,
+                ") order by sequence"
+            )
+        };
+    }
+    const THESE: Sql = Sql::Each {
+        sqlite: these!("select value from json_each($2)"),
+        postgres: these!("select cast(value as bigint) from jsonb_array_elements_text($2)"),
+    };
+    let rows: Vec<Row> =
+        conn.query(THESE).bind_scope(scope).bind(Json(sequences)).fetch_all().await?;
+    Ok(rows.into_iter().map(Event::from).collect())
+}
+
+pub async fn find(conn: &mut Conn, scope: Scope, id: EventId) -> Result<Option<Event>> {
+    let sql = concat!("select ", columns!(), " from events where id = $2 and world = $1");
+    let row: Option<Row> = conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await?;
+    Ok(row.map(Event::from))
+}
+
+/// What tells whether an event is to be sent.
+#[derive(sqlx::FromRow)]
+pub struct Outline {
+    pub sequence: i64,
+    #[sqlx(rename = "event_type")]
+    pub kind: String,
+    #[sqlx(rename = "subject_id")]
+    pub subject: String,
+}
+
+/// The next events after a sequence.
+pub async fn outlines(
+    conn: &mut Conn,
+    scope: Scope,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Outline>> {
+    conn.query(
+        "select sequence, event_type, subject_id from events
+         where world = $1 and sequence > $2 order by sequence limit $3",
+    )
+    .bind_scope(scope)
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// The sequences of the oldest event that is kept, and of the last one: the former is one more if
+/// none is kept.
+pub async fn bounds(conn: &mut Conn, scope: Scope) -> Result<(i64, i64)> {
+    conn.query(
+        "select coalesce((select min(sequence) from events where world = $1), last + 1), last
+         from event_counters where world = $1",
+    )
+    .bind_scope(scope)
+    .fetch_one()
+    .await
+}
+
 /// A page of the events. The most selective filter determines the index, and its value is `$5`.
 pub async fn page(
     conn: &mut Conn,
@@ -213,9 +289,7 @@ pub async fn page(
             (
                 scanned!(
                     page,
-                    "sequence, id, event_type, time, actor_type, actor_key, actor_session,
-                         actor_name, subject_type, subject_id, related, object, previous, request_id,
-                         reason",
+                    columns!(),
                     "events" where $condition,
                     "(cast($6 as text) is null or external_id = $6)
                          and (cast($7 as text) is null or event_type = $7)

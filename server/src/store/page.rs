@@ -2,7 +2,7 @@
 
 use common::{
     ActivationId, AssignmentId, KeyId, LicenseId, LicenseKeyId, PlanId, ProductId, RefusalId,
-    UserId,
+    UserId, WebhookFailureId, WebhookId,
 };
 use uuid::Uuid;
 
@@ -176,7 +176,9 @@ ids!(
     PlanId,
     ProductId,
     RefusalId,
-    UserId
+    UserId,
+    WebhookFailureId,
+    WebhookId
 );
 
 /// The text that `$sql!` makes of the comparison with a cursor and of the direction of the page's

@@ -1,11 +1,15 @@
 //! A licd of the test's own, in this process, on a port and a database of its own.
 
 use std::ops::Deref;
+use std::sync::LazyLock;
 
 use common::{ApiKey, KeyId, Mode, Name, Role, Timestamp};
-use licd::config::Config;
+use licd::config::{Config, WebhookSettings};
 use licd::db::{Db, Row};
+use licd::delivery::addresses::AddressRules;
 use licd::ops::tenants::{self, NewKey};
+use licd::secrets::{SecretKey, SecretKeys};
+use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -13,9 +17,20 @@ use tokio::task::JoinHandle;
 use super::caller::Caller;
 use super::database::TestDatabase;
 
+/// With which all tests seal.
+static SECRET_KEYS: LazyLock<SecretKeys> = LazyLock::new(|| {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(&file, SecretKey::generate().expose()).unwrap();
+    SecretKeys::named(file.path().to_owned()).unwrap()
+});
+
 /// Without events that nobody asked for.
 fn quiet() -> Config {
-    Config { expiry_notices: "off".parse().unwrap(), ..Config::default() }
+    Config {
+        expiry_notices: "off".parse().unwrap(),
+        secret_keys: SECRET_KEYS.clone(),
+        ..Config::default()
+    }
 }
 
 /// A running licd. It is itself the caller with the first live admin key of tenant `default`.
@@ -36,6 +51,14 @@ impl Deref for App {
 impl App {
     pub async fn start() -> Self {
         Self::with(quiet()).await
+    }
+
+    /// Its webhooks may reach this machine.
+    pub async fn with_webhooks() -> Self {
+        let allowed = "127.0.0.1".parse().unwrap();
+        let rules = AddressRules { allowed, ..AddressRules::default() };
+        let webhooks = WebhookSettings { rules, ..WebhookSettings::default() };
+        Self::with(Config { webhooks, ..quiet() }).await
     }
 
     /// `limit` as in `LICD_RATE_LIMIT`.

@@ -8,11 +8,20 @@ use super::{Source, hold, sources, uses};
 
 /// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room.
 /// The library itself, which puts the rooms together, and the program's commands may name all.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     // Handlers translate.
     (
         "api",
-        &["http::*", "ops::*", "store::outcomes", "validation::reading", "validation::request"],
+        &[
+            // What is sent by hand.
+            "delivery::sender",
+            "delivery::turn",
+            "http::*",
+            "ops::*",
+            "store::outcomes",
+            "validation::reading",
+            "validation::request",
+        ],
     ),
     // Pages are handlers as well, and fill in templates.
     (
@@ -36,6 +45,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "auth::*",
             // The state that handlers share.
             "db",
+            "delivery::sender",
             "ops",
             "ops::readiness",
             "validation::*",
@@ -56,6 +66,9 @@ const ROOMS: [(&str, &[&str]); 15] = [
         &[
             "auth::gate",
             "db::*",
+            // Where secrets stand, and what events tell of a webhook.
+            "delivery::sender",
+            "delivery::settle",
             "events",
             "store::*",
             "validation::given",
@@ -65,22 +78,22 @@ const ROOMS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("validation", &["auth::*", "db::*", "events", "store::*"]),
+    ("delivery", &["db", "events", "store::*"]),
     ("auth", &["db", "store::*"]),
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),
     ("db", &[]),
-    ("background", &["auth::*", "db", "http::*", "ops::*", "validation::*"]),
+    ("background", &["auth::*", "db", "delivery::sender", "http::*", "ops::*", "validation::*"]),
     ("routes", &["api::*", "http::*", "pages::*"]),
     ("starting", &["config", "http::connections", "routes"]),
-    ("config", &["auth::limit", "http::*", "ops::events", "ops::notices"]),
+    ("config", &["auth::limit", "delivery::addresses", "http::*", "ops::events", "ops::notices"]),
     ("backup", &["db::*", "store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
 ];
 
 /// Anyone may know them, and they know none but each other.
-const LEAVES: [&str; 10] = [
+const LEAVES: [&str; 9] = [
     "budget",
-    "delivery",
     "error",
     "fair",
     "metrics",
@@ -350,6 +363,11 @@ fn store_functions_take_their_scope() {
         "notices::lock",
         "notices::set",
         "notices::ending",
+        // Webhooks of all worlds have their turns.
+        "webhooks/sending::due",
+        "webhooks/sending::claim",
+        // One key seals in all worlds.
+        "webhooks::any_sealed",
         // What an older release wrote is completed in all scopes alike.
         "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.
@@ -359,6 +377,7 @@ fn store_functions_take_their_scope() {
         "outcomes::forget_old_counts",
         "outcomes::forget_old_refusals",
         "sessions::forget_ended",
+        "webhooks/sending::forget_old",
     ];
     let whole_databases = |place: &str| place.starts_with("copy") || place.starts_with("backup");
     let findings: Vec<String> = store_functions(&sources())

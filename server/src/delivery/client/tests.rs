@@ -14,7 +14,7 @@ use super::*;
 
 fn client(allowed: &str, roots: RootCertStore) -> Client {
     let rules = AddressRules { allowed: allowed.parse().unwrap(), ..AddressRules::default() };
-    Client::new(Connector::new(rules, roots).unwrap())
+    Client::new(Connector::new(rules, || roots))
 }
 
 fn message() -> Message {
@@ -164,7 +164,7 @@ async fn silence_is_a_timeout() {
 
 #[tokio::test]
 async fn nobody_is_reached_whom_the_operator_does_not_name() {
-    let (url, mut told) = receiver(&[OK]).await;
+    let (url, told) = receiver(&[OK]).await;
     let port = url.rsplit(':').next().unwrap().split('/').next().unwrap();
     for (allowed, host, error) in [
         ("", "127.0.0.1", WebhookError::BlockedAddress),

@@ -7,8 +7,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
-    CreateUser, Explain, FindLicenseKey, ReleaseSeat, RollKey, SetStatus, TransferLicense,
-    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    CreateUser, CreateWebhook, Explain, FindLicenseKey, ReleaseSeat, ReplayWebhook, ResendEvent,
+    RollKey, SetStatus, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    UpdateWebhook,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -94,6 +95,14 @@ bodies! {
     TransferLicense {
         "userId": "give fromUserId and toUserId",
     }
+    CreateWebhook {
+        "enabled": "PATCH /api/v1/admin/webhooks/{id} does",
+    }
+    UpdateWebhook {
+        "secret": "POST /api/v1/admin/webhooks/{id}/roll makes another one",
+    }
+    ReplayWebhook {}
+    ResendEvent {}
     RollKey {
         "role": "the new key has that of the old one",
         "mode": "the new key has that of the old one",

@@ -86,6 +86,8 @@ macro_rules! examples {
     )*};
 }
 
+mod webhooks;
+
 // Requests.
 examples! {
     Validate { user_id: ada(), product_id: None, }

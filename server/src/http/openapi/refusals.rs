@@ -31,13 +31,14 @@ pub enum Refusal {
     ValidationTooLarge,
     UnsupportedMediaType,
     IdempotencyKeyReused,
+    NotSent,
     RateLimited,
     Internal,
     Unavailable,
 }
 
 impl Refusal {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::InvalidBody,
         Self::InvalidQuery,
         Self::InvalidRequest,
@@ -53,6 +54,7 @@ impl Refusal {
         Self::ValidationTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
+        Self::NotSent,
         Self::RateLimited,
         Self::Internal,
         Self::Unavailable,
@@ -87,6 +89,10 @@ impl Refusal {
             Self::ValidationTooLarge => "The body is larger than 16 KiB",
             Self::UnsupportedMediaType => "The body is not JSON in UTF-8, or it is compressed",
             Self::IdempotencyKeyReused => "Another request used this `Idempotency-Key` before",
+            Self::NotSent => {
+                "This server sends no webhooks, has no secret key, or another event is being sent by \
+                 hand"
+            }
             Self::RateLimited => {
                 "The key has exceeded its rate or, if `field` is `userId`, that of users whom its \
                  validations create; wait `retryAfter` seconds"
@@ -128,6 +134,10 @@ impl Refusal {
             Self::ValidationTooLarge => Error::TooLarge(VALIDATION_BODY.sentence),
             Self::UnsupportedMediaType => Error::UnsupportedEncoding,
             Self::IdempotencyKeyReused => Error::IdempotencyKeyReused,
+            Self::NotSent => {
+                let busy = "Another event is being sent by hand; wait for its answer";
+                return vec![Error::WebhooksOff, Error::SecretKeyMissing, Error::Conflict(busy)];
+            }
             Self::RateLimited => Error::RateLimited(1),
             Self::Internal => Error::Internal,
             Self::Unavailable => return vec![Error::Overloaded, Error::Unavailable],

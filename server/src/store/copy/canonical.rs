@@ -37,6 +37,12 @@ impl Canonical for Uuid {
     }
 }
 
+impl Canonical for bool {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+}
+
 impl Canonical for i32 {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());

@@ -1,0 +1,212 @@
+//! The one place that writes how turns went. What many turns have to write is gathered, so that a
+//! burst costs the database a few transactions a second.
+
+use std::time::Duration;
+
+use common::{EventType, Open, Timestamp, WebhookError, WebhookFailureId, WebhookUrl};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::schedule::{Failure, Hold, Settlement, State};
+use crate::db::{self, Db, Tx};
+use crate::events::{self, Actor, NewEvent, Origin, WebhookFacts};
+use crate::metrics::Metrics;
+use crate::store::Scope;
+use crate::store::webhooks::sending::{self, NewFailure, StoredHold};
+use crate::store::webhooks::{self, StoredWebhook};
+
+/// How many settlements one transaction writes at most.
+const MOST: usize = 64;
+/// How long the next one waits.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How a part of a turn ended.
+pub struct Settled {
+    pub scope: Scope,
+    /// As it was before.
+    pub webhook: StoredWebhook,
+    pub claim: i64,
+    pub settlements: Vec<Settlement>,
+    pub state: State,
+    /// The events after the first sequence and before the second were deleted before they could be
+    /// sent.
+    pub expired: Option<(i64, i64)>,
+    pub has_given_up: bool,
+    /// The claim ends with it.
+    pub is_last: bool,
+    pub now: Timestamp,
+}
+
+type Waiting = (Settled, oneshot::Sender<bool>);
+
+/// Settlements that wait to be written.
+pub struct Settlements {
+    sender: mpsc::Sender<Waiting>,
+    waiting: Mutex<mpsc::Receiver<Waiting>>,
+}
+
+impl Default for Settlements {
+    fn default() -> Self {
+        let (sender, waiting) = mpsc::channel(MOST);
+        Self { sender, waiting: Mutex::new(waiting) }
+    }
+}
+
+impl Settlements {
+    /// Whether it was written, and the claim still holds.
+    pub async fn write(&self, settled: Settled) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.sender.send((settled, tell)).await.is_ok() && told.await.unwrap_or(false)
+    }
+
+    /// Writes what waits, for ever.
+    pub async fn run(&self, db: &Db, metrics: &Metrics) {
+        let mut waiting = self.waiting.lock().await;
+        let mut batch = Vec::with_capacity(MOST);
+        while waiting.recv_many(&mut batch, MOST).await > 0 {
+            // In one order on all nodes, as each webhook is locked.
+            batch.sort_by_key(|(settled, _)| settled.webhook.id);
+            let written = write(db, batch.iter().map(|(settled, _)| settled)).await;
+            metrics.task_ran("webhook_results", written.is_ok());
+            if let Err(error) = &written {
+                tracing::warn!(task = "webhook_results", %error, "a background task failed");
+            }
+            let held = written.unwrap_or_default();
+            for (at, (_, tell)) in batch.drain(..).enumerate() {
+                // Who does not wait any more was stopped.
+                let _ = tell.send(held.get(at).copied().unwrap_or(false));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Returns for each whether its claim still holds. If it does not, nothing of it is written: the
+/// webhook was changed, or another node sends.
+async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Result<Vec<bool>> {
+    let mut tx = db.begin().await?;
+    let (mut held, mut events) = (Vec::new(), Vec::new());
+    let mut now = Timestamp::now();
+    for settled in batch {
+        now = settled.now.max(now);
+        held.push(settled.write(&mut tx, &mut events).await?);
+    }
+    events::record(&mut tx, &events, now).await?;
+    tx.commit().await?;
+    Ok(held)
+}
+
+impl Settled {
+    async fn write(&self, tx: &mut Tx, events: &mut Vec<(Origin, NewEvent)>) -> db::Result<bool> {
+        let (scope, id, state) = (self.scope, self.webhook.id, self.state);
+        let after = with_state(self.webhook.clone(), state, self.now);
+        let until = (self.now, self.is_last);
+        if !sending::settle(tx, scope, &after, self.claim, until).await? {
+            return Ok(false);
+        }
+        for settlement in &self.settlements {
+            for held in &settlement.held {
+                sending::hold(tx, scope, id, &stored(held)).await?;
+            }
+            for subject in &settlement.released {
+                sending::release(tx, scope, id, subject).await?;
+            }
+            for failure in &settlement.failures {
+                sending::fail(tx, scope, id, &new_failure(failure, self.now)).await?;
+            }
+            if self.has_given_up && !settlement.delivered.is_empty() {
+                webhooks::forget_given_up(tx, scope, id, &settlement.delivered).await?;
+            }
+        }
+        if let Some((after, before)) = self.expired {
+            sending::fail(tx, scope, id, &expired(before - 1, self.now)).await?;
+            let facts = WebhookFacts { after: Some(after), before: Some(before), ..self.facts() };
+            events.push(self.event(EventType::WebhookEventsExpired, &facts));
+        }
+        if self.settlements.iter().any(|it| !it.failures.is_empty()) {
+            sending::forget_many(tx, scope, id).await?;
+        }
+        if state.disabled.is_some() {
+            let facts = WebhookFacts { disabled_reason: state.disabled, ..self.facts() };
+            events.push(self.event(EventType::WebhookDisabled, &facts));
+        }
+        Ok(true)
+    }
+
+    fn facts(&self) -> WebhookFacts<'_> {
+        facts(&self.webhook)
+    }
+
+    fn event(&self, kind: EventType, facts: &WebhookFacts<'_>) -> (Origin, NewEvent) {
+        let origin = Origin { actor: Actor::System, scope: self.scope, request_id: None };
+        (origin, NewEvent::of_webhook(kind, self.webhook.id, facts))
+    }
+}
+
+/// What events tell of a webhook.
+pub fn facts(webhook: &StoredWebhook) -> WebhookFacts<'_> {
+    let url = webhook.url.parse::<WebhookUrl>();
+    WebhookFacts {
+        id: webhook.id,
+        url: url.map_or_else(|_| String::new(), |url| url.origin()),
+        description: webhook.description.as_ref(),
+        types: webhook.event_types.as_ref().map(|types| &*types.0),
+        ..WebhookFacts::default()
+    }
+}
+
+fn with_state(webhook: StoredWebhook, state: State, now: Timestamp) -> StoredWebhook {
+    StoredWebhook {
+        sequence: state.sequence,
+        failing_since: state.failing_since,
+        attempts: state.attempts,
+        next_attempt_at: state.next_attempt_at,
+        last_success_at: state.last_success_at,
+        last_status: state.last_status,
+        disabled_at: state.disabled.map(|_| now),
+        disabled_reason: state.disabled.map(Open::Known),
+        ..webhook
+    }
+}
+
+fn stored(hold: &Hold) -> StoredHold {
+    StoredHold {
+        subject_id: hold.subject.clone(),
+        sequence: hold.sequence,
+        attempts: hold.attempts,
+        refusals: hold.refusals,
+        since: hold.since,
+        next_attempt_at: hold.next_attempt_at,
+    }
+}
+
+fn new_failure(failure: &Failure, now: Timestamp) -> NewFailure<'_> {
+    let attempt = &failure.attempt;
+    NewFailure {
+        id: WebhookFailureId::new(now),
+        event: Some(failure.event),
+        sequence: failure.sequence,
+        attempt: failure.number,
+        gave_up: failure.gave_up,
+        error: attempt.error.map_or("", WebhookError::as_str),
+        status: attempt.status.map(i32::from),
+        response: attempt.response.as_deref(),
+        duration_ms: i32::try_from(attempt.duration.as_millis()).unwrap_or(i32::MAX),
+        at: now,
+    }
+}
+
+fn expired(last: i64, now: Timestamp) -> NewFailure<'static> {
+    NewFailure {
+        id: WebhookFailureId::new(now),
+        event: None,
+        sequence: last,
+        attempt: 0,
+        gave_up: true,
+        error: WebhookError::Expired.as_str(),
+        status: None,
+        response: None,
+        duration_ms: 0,
+        at: now,
+    }
+}

@@ -1,0 +1,353 @@
+//! Webhooks: where events are sent. Sending itself is in `delivery`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use chrono::TimeDelta;
+use common::{
+    CreateWebhook, CreatedWebhook, DisabledReason, Event, EventId, EventPattern, EventType, Open,
+    ReplayWebhook, Retried, RollKey, Timestamp, UpdateWebhook, Webhook, WebhookFailure,
+    WebhookFailureId, WebhookField, WebhookId, WebhookSecret, WebhookState,
+};
+
+use super::change::{Change, Events};
+use super::members::{refuse_contradictions, update as update_member};
+use super::outcome::{Changed, Created};
+use super::view::View;
+use crate::db::{self, AsWritten, Db};
+use crate::delivery::sender::place;
+use crate::delivery::settle::facts;
+use crate::error::Error;
+use crate::events::{NewEvent, WebhookFacts};
+use crate::secrets::SecretKeys;
+use crate::store::webhooks::{CountedWebhook, StoredSecret, StoredWebhook, sending};
+use crate::store::{Found, Page, Scope, events, webhooks};
+
+const NOT_FOUND: Error = Error::NotFound("webhook");
+/// How many webhooks a mode of a tenant has at most.
+const MOST: usize = 20;
+/// How many old secrets sign beside the new one.
+const MOST_OLD_SECRETS: usize = 3;
+/// How much earlier than its time a replay begins, since the clocks of nodes differ.
+const DISORDER: TimeDelta = TimeDelta::minutes(1);
+
+/// The record of a webhook.
+fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhook {
+    let it = &counted.stored;
+    let state = match it {
+        StoredWebhook { disabled_at: Some(_), .. } => WebhookState::Disabled,
+        StoredWebhook { failing_since: Some(_), .. } => WebhookState::Failing,
+        _ => WebhookState::Healthy,
+    };
+    let is_open = |secret: &StoredSecret| {
+        STANDARD_NO_PAD.decode(&secret.sealed).is_ok_and(|sealed| keys.has_key_of(&sealed))
+    };
+    Webhook {
+        id: it.id,
+        url: it.url.clone(),
+        description: it.description.clone(),
+        types: it.event_types.as_ref().map(|types| types.0.clone()),
+        state,
+        disabled_reason: it.disabled_reason.clone(),
+        secret_missing: !it.secrets.0.first().is_some_and(is_open),
+        sequence: it.sequence,
+        pending: (counted.last - it.sequence).max(0),
+        held: counted.held,
+        given_up: counted.given_up,
+        first_given_up: counted.first_given_up,
+        failing_since: it.failing_since,
+        next_attempt_at: it.next_attempt_at,
+        last_success_at: it.last_success_at,
+        last_status: it.last_status,
+        old_secret_until: it
+            .secrets
+            .0
+            .iter()
+            .filter_map(|it| it.until)
+            .max()
+            .filter(|it| *it > now),
+        created_at: it.created_at,
+        updated_at: it.updated_at,
+    }
+}
+
+/// Reads the record of a webhook as the change has made it.
+async fn read(change: &mut Change, keys: &SecretKeys, id: WebhookId) -> Result<Webhook, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let counted = webhooks::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
+    Ok(record(&counted, keys, now))
+}
+
+async fn seal(
+    change: &mut Change,
+    keys: &SecretKeys,
+    id: WebhookId,
+    secret: &WebhookSecret,
+) -> Result<StoredSecret, Error> {
+    let (scope, is_sealed) = (change.scope(), webhooks::any_sealed(change).await?);
+    let sealed = keys.seal(secret.bytes(), &place(scope, id), is_sealed).await?;
+    Ok(StoredSecret { sealed: STANDARD_NO_PAD.encode(sealed), until: None })
+}
+
+fn patterns(types: &[EventPattern]) -> AsWritten<Vec<String>> {
+    AsWritten(types.iter().map(|pattern| pattern.as_str().to_owned()).collect())
+}
+
+/// Creates a webhook, which begins with the event of its creation.
+pub async fn create(
+    mut change: Change,
+    keys: &SecretKeys,
+    new: CreateWebhook,
+) -> Result<Created<CreatedWebhook>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    if webhooks::all(&mut change, scope).await?.len() >= MOST {
+        return Err(Error::Conflict("There are at most 20 webhooks, and there are so many"));
+    }
+    let (id, secret) = (WebhookId::new(now), new.secret.unwrap_or_else(WebhookSecret::generate));
+    let sealed = seal(&mut change, keys, id, &secret).await?;
+    let (_, last) = events::bounds(&mut change, scope).await?;
+    let stored = StoredWebhook {
+        id,
+        url: new.url.as_str().to_owned(),
+        description: new.description,
+        event_types: new.types.as_deref().map(patterns),
+        secrets: AsWritten(vec![sealed]),
+        created_at: now,
+        updated_at: now,
+        sequence: last,
+        failing_since: None,
+        attempts: 0,
+        next_attempt_at: None,
+        last_success_at: None,
+        last_status: None,
+        disabled_at: None,
+        disabled_reason: None,
+    };
+    webhooks::insert(&mut change, scope, &stored).await?;
+    let event = NewEvent::of_webhook(EventType::WebhookCreated, id, &facts(&stored));
+    let record = read(&mut change, keys, id).await?;
+    Ok(change.commit_secret(Created(CreatedWebhook { record, secret }), id, event).await?)
+}
+
+pub async fn get(view: View, keys: &SecretKeys, id: WebhookId) -> Result<Webhook, Error> {
+    let found = webhooks::find(&mut view.read().await?, view.scope, id).await?;
+    Ok(record(&found.ok_or(NOT_FOUND)?, keys, Timestamp::now()))
+}
+
+/// A page of them. There are so few that all are read.
+pub async fn page(
+    view: View,
+    keys: &SecretKeys,
+    page: Page<WebhookId>,
+) -> Result<Vec<Webhook>, Error> {
+    let found = webhooks::all(&mut view.read().await?, view.scope).await?;
+    let now = Timestamp::now();
+    let reached = found.iter().filter(|counted| page.reaches(counted.stored.id));
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    Ok(reached.take(limit).map(|counted| record(counted, keys, now)).collect())
+}
+
+/// Who mended it need not wait: it is tried at once.
+fn try_at_once(webhook: &mut StoredWebhook) {
+    (webhook.failing_since, webhook.attempts, webhook.next_attempt_at) = (None, 0, None);
+}
+
+pub async fn update(
+    mut change: Change,
+    keys: &SecretKeys,
+    id: WebhookId,
+    update: UpdateWebhook,
+) -> Result<Changed<Webhook>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let clear = update.clear.unwrap_or_default();
+    let given = [
+        (WebhookField::Description, update.description.is_some()),
+        (WebhookField::Types, update.types.is_some()),
+    ];
+    refuse_contradictions(&clear, &given)?;
+    let before = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let seen = read(&mut change, keys, id).await?;
+    change.check(&seen)?;
+    let mut after = before.clone();
+    if let Some(url) = update.url {
+        url.as_str().clone_into(&mut after.url);
+        try_at_once(&mut after);
+    }
+    let is_cleared = |field| clear.contains(&field);
+    update_member(
+        &mut after.description,
+        update.description,
+        is_cleared(WebhookField::Description),
+    );
+    let types = update.types.as_deref().map(patterns);
+    update_member(&mut after.event_types, types, is_cleared(WebhookField::Types));
+    let mut kinds = Vec::new();
+    let texts = |it: &StoredWebhook| {
+        let types = it.event_types.as_ref().map(|types| types.0.clone());
+        (it.url.clone(), it.description.clone(), types)
+    };
+    if texts(&before) != texts(&after) {
+        kinds.push(EventType::WebhookUpdated);
+    }
+    match (update.enabled, before.disabled_at) {
+        (Some(false), None) => {
+            after.disabled_at = Some(now);
+            after.disabled_reason = Some(Open::Known(DisabledReason::ByHand));
+            kinds.push(EventType::WebhookDisabled);
+        }
+        (Some(true), disabled) => {
+            (after.disabled_at, after.disabled_reason) = (None, None);
+            try_at_once(&mut after);
+            kinds.extend(disabled.map(|_| EventType::WebhookEnabled));
+        }
+        _ => {}
+    }
+    if !kinds.is_empty() {
+        after.updated_at = change.time_after(before.updated_at);
+    }
+    webhooks::update(&mut change, scope, &after).await?;
+    let reason = after.disabled_reason.as_ref().and_then(Open::known);
+    let told = WebhookFacts { disabled_reason: reason, ..facts(&after) };
+    let events: Vec<_> =
+        kinds.into_iter().map(|kind| NewEvent::of_webhook(kind, id, &told)).collect();
+    let record = read(&mut change, keys, id).await?;
+    Ok(change.commit(Changed(record), events).await?)
+}
+
+pub async fn delete(
+    mut change: Change,
+    keys: &SecretKeys,
+    id: WebhookId,
+) -> Result<Changed<Webhook>, Error> {
+    let scope = change.scope();
+    let stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let record = read(&mut change, keys, id).await?;
+    change.check(&record)?;
+    webhooks::delete(&mut change, scope, id).await?;
+    let event = NewEvent::of_webhook(EventType::WebhookDeleted, id, &facts(&stored));
+    Ok(change.commit(Changed(record), event).await?)
+}
+
+/// Gives the webhook another secret, which only this result shows. The former ones sign as well
+/// until the overlap ends; without one all of them end at once.
+pub async fn roll(
+    mut change: Change,
+    keys: &SecretKeys,
+    id: WebhookId,
+    roll: &RollKey,
+) -> Result<Created<CreatedWebhook>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let overlap = roll.overlap();
+    let until =
+        |old: StoredSecret| StoredSecret { until: old.until.or(Some(now.plus(overlap))), ..old };
+    let old: Vec<StoredSecret> = match overlap.is_zero() {
+        true => Vec::new(),
+        false => stored.secrets.0.drain(..).map(until).collect(),
+    };
+    let old: Vec<_> = old.into_iter().filter(|old| old.until > Some(now)).collect();
+    if old.len() > MOST_OLD_SECRETS {
+        return Err(Error::Conflict(
+            "Three old secrets sign already. Wait until one ends, or roll with overlapSeconds 0, \
+             which ends them all",
+        ));
+    }
+    let secret = WebhookSecret::generate();
+    let new = seal(&mut change, keys, id, &secret).await?;
+    stored.secrets = AsWritten([vec![new], old].concat());
+    stored.updated_at = change.time_after(stored.updated_at);
+    try_at_once(&mut stored);
+    webhooks::update(&mut change, scope, &stored).await?;
+    let event = NewEvent::of_webhook(EventType::WebhookRolled, id, &facts(&stored));
+    let record = read(&mut change, keys, id).await?;
+    Ok(change.commit_secret(Created(CreatedWebhook { record, secret }), id, event).await?)
+}
+
+/// Sends the events after a sequence, or since a time, again. Whatever the range, it costs nothing.
+pub async fn replay(
+    mut change: Change,
+    keys: &SecretKeys,
+    id: WebhookId,
+    replay: &ReplayWebhook,
+) -> Result<Changed<Webhook>, Error> {
+    let scope = change.scope();
+    let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let (oldest, last) = events::bounds(&mut change, scope).await?;
+    let after = match (replay.after, replay.since) {
+        (Some(after), None) if (0..=last).contains(&after) => after,
+        (Some(_), None) => {
+            let rule = format!("after must be from 0 to {last}, the sequence of the last event");
+            return Err(Error::invalid("after", rule));
+        }
+        (None, Some(since)) => {
+            events::first_at(&mut change, scope, since.plus(-DISORDER)).await? - 1
+        }
+        _ => return Err(Error::invalid("after", "Either after or since must be given")),
+    };
+    stored.sequence = after.max(oldest - 1);
+    try_at_once(&mut stored);
+    webhooks::release_all(&mut change, scope, id).await?;
+    webhooks::update(&mut change, scope, &stored).await?;
+    let told = WebhookFacts { after: Some(stored.sequence), ..facts(&stored) };
+    let event = NewEvent::of_webhook(EventType::WebhookReplayed, id, &told);
+    let record = read(&mut change, keys, id).await?;
+    Ok(change.commit(Changed(record), event).await?)
+}
+
+/// Sends again what was given up, and what followed it on the same subjects.
+pub async fn retry(mut change: Change, id: WebhookId) -> Result<Changed<Retried>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let subjects = webhooks::hold_given_up(&mut change, scope, id, now).await?;
+    try_at_once(&mut stored);
+    webhooks::update(&mut change, scope, &stored).await?;
+    let retried = Retried { subjects: i64::try_from(subjects).unwrap_or(i64::MAX) };
+    Ok(change.commit(Changed(retried), Events::none()).await?)
+}
+
+/// The failures of the webhook, newest first.
+pub async fn failures(
+    view: View,
+    id: WebhookId,
+    page: Page<WebhookFailureId>,
+) -> Result<Found<WebhookFailure, WebhookFailureId>, Error> {
+    let records = webhooks::failures(&mut view.read().await?, view.scope, id, page).await?;
+    Ok(Found { records, rest: None })
+}
+
+/// What is needed to send an event by hand: the webhook, and a recorded event if one is named.
+pub async fn to_send(
+    view: &View,
+    id: WebhookId,
+    event: Option<EventId>,
+) -> Result<(StoredWebhook, Option<Event>), Error> {
+    let mut conn = view.read().await?;
+    let found = webhooks::find(&mut conn, view.scope, id).await?.ok_or(NOT_FOUND)?;
+    let event = match event {
+        None => None,
+        Some(event) => {
+            let recorded = events::find(&mut conn, view.scope, event).await?;
+            Some(recorded.ok_or_else(|| Error::unknown("event", "event"))?)
+        }
+    };
+    Ok((found.stored, event))
+}
+
+/// An event was sent by hand, and taken: it is not given up any more, and the receiver is up.
+pub async fn was_sent(mut change: Change, id: WebhookId, sequence: i64) -> Result<(), Error> {
+    let scope: Scope = change.scope();
+    let Some(mut stored) = webhooks::lock(&mut change, scope, id).await? else { return Ok(()) };
+    webhooks::forget_given_up(&mut change, scope, id, &[sequence]).await?;
+    if stored.failing_since.is_some() {
+        try_at_once(&mut stored);
+        webhooks::update(&mut change, scope, &stored).await?;
+    }
+    change.commit(Changed(()), Events::none()).await?;
+    Ok(())
+}
+
+/// Deletes failures of more than 30 days ago, in portions.
+pub async fn forget_old_failures(db: &Db, now: Timestamp) -> db::Result<()> {
+    let before = now.plus(-webhooks::FAILURES_KEPT);
+    while sending::forget_old(&mut db.write().await?, before).await? {}
+    Ok(())
+}

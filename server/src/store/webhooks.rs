@@ -1,0 +1,251 @@
+//! Webhooks as administrators write and see them. What the sender reads and writes is in `sending`.
+
+pub mod sending;
+
+use common::{DisabledReason, Line, Open, Timestamp, WebhookFailure, WebhookFailureId, WebhookId};
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+
+use super::page::paged;
+use super::{Page, Scope};
+use crate::db::{AsWritten, Conn, Result, Sql, locking};
+
+/// How long failures are kept.
+pub const FAILURES_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(30);
+
+/// A secret, sealed and in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSecret {
+    pub sealed: String,
+    /// Null for the current one.
+    pub until: Option<Timestamp>,
+}
+
+/// A row.
+#[derive(Clone, sqlx::FromRow)]
+pub struct StoredWebhook {
+    pub id: WebhookId,
+    pub url: String,
+    pub description: Option<Line>,
+    pub event_types: Option<AsWritten<Vec<String>>>,
+    /// The current one first.
+    pub secrets: AsWritten<Vec<StoredSecret>>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub sequence: i64,
+    pub failing_since: Option<Timestamp>,
+    pub attempts: i32,
+    pub next_attempt_at: Option<Timestamp>,
+    pub last_success_at: Option<Timestamp>,
+    pub last_status: Option<i32>,
+    pub disabled_at: Option<Timestamp>,
+    pub disabled_reason: Option<Open<DisabledReason>>,
+}
+
+/// With what is counted for its record.
+#[derive(sqlx::FromRow)]
+pub struct CountedWebhook {
+    #[sqlx(flatten)]
+    pub stored: StoredWebhook,
+    /// The sequence of the world's last event.
+    pub last: i64,
+    pub held: i64,
+    pub given_up: i64,
+    pub first_given_up: Option<i64>,
+}
+
+macro_rules! columns {
+    () => {
+        "w.id, w.url, w.description, w.event_types, w.secrets, w.created_at, w.updated_at,
+             w.sequence, w.failing_since, w.attempts, w.next_attempt_at, w.last_success_at,
+             w.last_status, w.disabled_at, w.disabled_reason"
+    };
+}
+pub(crate) use columns;
+
+macro_rules! counted {
+    ($rest:expr) => {
+        concat!(
+            "select ",
+            columns!(),
+            ", (select last from event_counters e where e.world = w.world) as last,
+             (select count(*) from webhook_holds h
+              where h.webhook_id = w.id and h.world = w.world) as held,
+             (select count(*) from webhook_failures f
+              where f.webhook_id = w.id and f.world = w.world and f.gave_up) as given_up,
+             (select min(f.sequence) from webhook_failures f
+              where f.webhook_id = w.id and f.world = w.world and f.gave_up) as first_given_up
+             from webhooks w where ",
+            $rest
+        )
+    };
+}
+
+pub async fn insert(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
+    conn.query(
+        "insert into webhooks (world, id, url, description, event_types, secrets, created_at,
+             updated_at, sequence, attempts)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)",
+    )
+    .bind_scope(scope)
+    .bind(webhook.id)
+    .bind(&webhook.url)
+    .bind(&webhook.description)
+    .bind(&webhook.event_types)
+    .bind(&webhook.secrets)
+    .bind(webhook.created_at)
+    .bind(webhook.updated_at)
+    .bind(webhook.sequence)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Option<CountedWebhook>> {
+    let sql = counted!("w.id = $2 and w.world = $1");
+    conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await
+}
+
+pub async fn lock(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Option<StoredWebhook>> {
+    conn.query(locking!(concat!(
+        "select ",
+        columns!(),
+        " from webhooks w where w.id = $2 and w.world = $1"
+    )))
+    .bind_scope(scope)
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// The world's webhooks, oldest first. There are at most a few.
+pub async fn all(conn: &mut Conn, scope: Scope) -> Result<Vec<CountedWebhook>> {
+    let sql = counted!("w.world = $1 and w.world > 0 order by w.id");
+    conn.query(sql).bind_scope(scope).fetch_all().await
+}
+
+/// Writes what an administrator may change. Whoever sends by the former state is stopped.
+pub async fn update(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
+    conn.query(
+        "update webhooks set url = $3, description = $4, event_types = $5, secrets = $6,
+             updated_at = $7, sequence = $8, failing_since = $9, attempts = $10,
+             next_attempt_at = $11, disabled_at = $12, disabled_reason = $13, claim = null,
+             claimed_until = null
+         where id = $2 and world = $1",
+    )
+    .bind_scope(scope)
+    .bind(webhook.id)
+    .bind(&webhook.url)
+    .bind(&webhook.description)
+    .bind(&webhook.event_types)
+    .bind(&webhook.secrets)
+    .bind(webhook.updated_at)
+    .bind(webhook.sequence)
+    .bind(webhook.failing_since)
+    .bind(webhook.attempts)
+    .bind(webhook.next_attempt_at)
+    .bind(webhook.disabled_at)
+    .bind(webhook.disabled_reason.as_ref().map(ToString::to_string))
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
+    release_all(conn, scope, id).await?;
+    for sql in [
+        "delete from webhook_failures where webhook_id = $2 and world = $1",
+        "delete from webhooks where id = $2 and world = $1",
+    ] {
+        conn.query(sql).bind_scope(scope).bind(id).execute().await?;
+    }
+    Ok(())
+}
+
+/// Ends all holds.
+pub async fn release_all(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
+    conn.query("delete from webhook_holds where webhook_id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Holds each subject of which an event was given up at the first such event, unless it is held
+/// before that already, and returns how many there are. What is not kept any more is left out.
+pub async fn hold_given_up(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    now: Timestamp,
+) -> Result<u64> {
+    conn.query(
+        "insert into webhook_holds (webhook_id, world, subject_id, sequence, attempts, refusals,
+             since, next_attempt_at)
+         select f.webhook_id, f.world, e.subject_id, min(e.sequence), 0, 0, $3, $3
+         from webhook_failures f join events e on e.world = f.world and e.sequence = f.sequence
+         where f.webhook_id = $2 and f.world = $1 and f.gave_up and f.event_id = e.id
+         group by f.webhook_id, f.world, e.subject_id
+         on conflict (webhook_id, subject_id, world) do update
+             set sequence = case when webhook_holds.sequence < excluded.sequence
+                     then webhook_holds.sequence else excluded.sequence end,
+                 attempts = 0, refusals = 0, since = $3, next_attempt_at = $3",
+    )
+    .bind_scope(scope)
+    .bind(id)
+    .bind(now)
+    .execute()
+    .await
+}
+
+/// The failures of a webhook.
+pub async fn failures(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    page: Page<WebhookFailureId>,
+) -> Result<Vec<WebhookFailure>> {
+    macro_rules! select {
+        ($rest:expr) => {
+            concat!(
+                "select id, event_id as event, sequence, attempt, gave_up, error, status, response,
+                     duration_ms, at
+                 from webhook_failures where ",
+                $rest
+            )
+        };
+    }
+    conn.query(paged!(page, select!("webhook_id = $4 and world = $1 and world > 0"), "id"))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(id)
+        .fetch_all()
+        .await
+}
+
+/// Whether a value was sealed, in whatever world.
+pub async fn any_sealed(conn: &mut Conn) -> Result<bool> {
+    let one: Option<(i32,)> = conn.query("select 1 from webhooks limit 1").fetch_optional().await?;
+    Ok(one.is_some())
+}
+
+/// An event that was given up was taken after all.
+pub async fn forget_given_up(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    sequences: &[i64],
+) -> Result<()> {
+    const FORGET: Sql = Sql::Each {
+        sqlite: "delete from webhook_failures
+                 where webhook_id = $2 and world = $1 and gave_up
+                     and sequence in (select value from json_each($3))",
+        postgres: "delete from webhook_failures
+                   where webhook_id = $2 and world = $1 and gave_up and sequence in
+                       (select cast(value as bigint) from jsonb_array_elements_text($3))",
+    };
+    conn.query(FORGET).bind_scope(scope).bind(id).bind(Json(sequences)).execute().await?;
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! What the sender reads and writes: webhooks that have something to send, claims on them, holds, and
+//! how attempts ended.
+
+use common::{EventId, Timestamp, WebhookFailureId, WebhookId};
+use sqlx::types::Json;
+
+use super::{StoredWebhook, columns};
+use crate::db::{Conn, Result, Sql};
+use crate::store::{Scope, delete_portion};
+
+/// The most failures that a webhook keeps, of those that are tried again and of those that are not.
+const MOST_FAILURES: i64 = 1000;
+const MOST_GIVEN_UP: i64 = 10_000;
+
+/// A webhook that has something to send.
+#[derive(Clone, sqlx::FromRow)]
+pub struct DueWebhook {
+    #[sqlx(flatten)]
+    pub scope: Scope,
+    #[sqlx(flatten)]
+    pub webhook: StoredWebhook,
+    /// The sequence of the world's last event.
+    pub last: i64,
+    /// How many subjects are held.
+    pub held: i64,
+    pub has_given_up: bool,
+}
+
+/// The time by the clock that all nodes share; SQLite's only node has its own.
+macro_rules! with_clock {
+    ($sql:ident) => {
+        Sql::Each {
+            sqlite: $sql!("$1"),
+            postgres: $sql!("date_trunc('milliseconds', coalesce(clock_timestamp(), $1))"),
+        }
+    };
+}
+
+/// Webhooks that nobody sends to, and that have an event after their cursor, or a hold, whose time
+/// has come: the least recently claimed first.
+pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueWebhook>> {
+    macro_rules! due {
+        ($clock:literal) => {
+            concat!(
+                "select w.world, o.tenant_id, o.mode, ",
+                columns!(),
+                ", e.last,
+                     (select count(*) from webhook_holds h
+                      where h.webhook_id = w.id and h.world = w.world) as held,
+                     exists (select 1 from webhook_failures f
+                         where f.webhook_id = w.id and f.world = w.world and f.gave_up)
+                         as has_given_up
+                 from webhooks w
+                 join worlds o on o.id = w.world
+                 join event_counters e on e.world = w.world
+                 where w.disabled_at is null
+                     and (w.next_attempt_at is null or w.next_attempt_at <= $1)
+                     and (w.claimed_until is null or w.claimed_until < ",
+                $clock,
+                ")
+                     and (w.sequence < e.last or exists (
+                         select 1 from webhook_holds h
+                         where h.webhook_id = w.id and h.world = w.world
+                             and h.next_attempt_at <= $1))
+                 order by w.claimed_until nulls first, w.id limit $2"
+            )
+        };
+    }
+    conn.query(with_clock!(due)).bind(now).bind(limit).fetch_all().await
+}
+
+/// Claims webhooks that nobody has claimed meanwhile, and returns which.
+pub async fn claim(
+    conn: &mut Conn,
+    webhooks: &[WebhookId],
+    (claim, now, until): (i64, Timestamp, Timestamp),
+) -> Result<Vec<WebhookId>> {
+    const CLAIM: Sql = Sql::Each {
+        sqlite: "update webhooks set claim = $1, claimed_until = $2
+                 where disabled_at is null and (claimed_until is null or claimed_until < $3)
+                     and id in (select unhex(value) from json_each($4))
+                 returning id",
+        postgres: "update webhooks set claim = $1,
+                       claimed_until = date_trunc('milliseconds', clock_timestamp()) + ($2 - $3)
+                   where (id, world) in (
+                       select id, world from webhooks
+                       where disabled_at is null
+                           and (claimed_until is null or claimed_until < clock_timestamp())
+                           and id in (select cast(value as uuid)
+                               from jsonb_array_elements_text($4))
+                       for update skip locked)
+                   returning id",
+    };
+    let ids: Vec<_> = webhooks.iter().map(|id| id.uuid().simple()).collect();
+    let query = conn.query(CLAIM).bind(claim).bind(until).bind(now).bind(Json(ids));
+    let claimed: Vec<(WebhookId,)> = query.fetch_all().await?;
+    Ok(claimed.into_iter().map(|(id,)| id).collect())
+}
+
+/// A row of a hold.
+#[derive(Clone, sqlx::FromRow)]
+pub struct StoredHold {
+    pub subject_id: String,
+    pub sequence: i64,
+    pub attempts: i32,
+    pub refusals: i32,
+    pub since: Timestamp,
+    pub next_attempt_at: Timestamp,
+}
+
+/// All holds of a webhook, those that are due first.
+pub async fn holds(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<StoredHold>> {
+    conn.query(
+        "select subject_id, sequence, attempts, refusals, since, next_attempt_at
+         from webhook_holds where webhook_id = $2 and world = $1 order by next_attempt_at",
+    )
+    .bind_scope(scope)
+    .bind(id)
+    .fetch_all()
+    .await
+}
+
+/// Writes the state of a webhook, if the claim still holds, and returns whether it does. It ends if
+/// `is_last`.
+pub async fn settle(
+    conn: &mut Conn,
+    scope: Scope,
+    webhook: &StoredWebhook,
+    claim: i64,
+    (now, is_last): (Timestamp, bool),
+) -> Result<bool> {
+    macro_rules! settle {
+        ($clock:literal) => {
+            concat!(
+                "update webhooks set sequence = $5, failing_since = $6, attempts = $7,
+                     next_attempt_at = $8, last_success_at = $9, last_status = $10,
+                     disabled_at = $11, disabled_reason = $12,
+                     claim = case when $13 then null else claim end,
+                     claimed_until = case when $13 then ",
+                $clock,
+                " else claimed_until end
+                 where id = $3 and world = $2 and claim = $4"
+            )
+        };
+    }
+    let settled = conn
+        .query(with_clock!(settle))
+        .bind(now)
+        .bind_scope(scope)
+        .bind(webhook.id)
+        .bind(claim)
+        .bind(webhook.sequence)
+        .bind(webhook.failing_since)
+        .bind(webhook.attempts)
+        .bind(webhook.next_attempt_at)
+        .bind(webhook.last_success_at)
+        .bind(webhook.last_status)
+        .bind(webhook.disabled_at)
+        .bind(webhook.disabled_reason.as_ref().map(ToString::to_string))
+        .bind(is_last)
+        .execute()
+        .await?;
+    Ok(settled == 1)
+}
+
+pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &StoredHold) -> Result<()> {
+    conn.query(
+        "insert into webhook_holds (world, webhook_id, subject_id, sequence, attempts, refusals,
+             since, next_attempt_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
+         on conflict (webhook_id, subject_id, world) do update
+             set sequence = $4, attempts = $5, refusals = $6, since = $7, next_attempt_at = $8",
+    )
+    .bind_scope(scope)
+    .bind(id)
+    .bind(&hold.subject_id)
+    .bind(hold.sequence)
+    .bind(hold.attempts)
+    .bind(hold.refusals)
+    .bind(hold.since)
+    .bind(hold.next_attempt_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn release(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str) -> Result<()> {
+    conn.query(
+        "delete from webhook_holds where webhook_id = $2 and subject_id = $3 and world = $1",
+    )
+    .bind_scope(scope)
+    .bind(id)
+    .bind(subject)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// An attempt that failed, as it is stored.
+pub struct NewFailure<'a> {
+    pub id: WebhookFailureId,
+    pub event: Option<EventId>,
+    pub sequence: i64,
+    pub attempt: i32,
+    pub gave_up: bool,
+    pub error: &'static str,
+    pub status: Option<i32>,
+    pub response: Option<&'a str>,
+    pub duration_ms: i32,
+    pub at: Timestamp,
+}
+
+/// Notes a failure. If its event was given up, it stands for all earlier attempts.
+pub async fn fail(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    failure: &NewFailure<'_>,
+) -> Result<()> {
+    if failure.gave_up {
+        conn.query(
+            "delete from webhook_failures
+             where webhook_id = $2 and sequence = $3 and world = $1",
+        )
+        .bind_scope(scope)
+        .bind(id)
+        .bind(failure.sequence)
+        .execute()
+        .await?;
+    }
+    conn.query(
+        "insert into webhook_failures (world, id, webhook_id, event_id, sequence, attempt, gave_up,
+             error, status, response, duration_ms, at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind_scope(scope)
+    .bind(failure.id)
+    .bind(id)
+    .bind(failure.event)
+    .bind(failure.sequence)
+    .bind(failure.attempt)
+    .bind(failure.gave_up)
+    .bind(failure.error)
+    .bind(failure.status)
+    .bind(failure.response)
+    .bind(failure.duration_ms)
+    .bind(failure.at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Deletes the oldest failures of a webhook beyond those that are kept.
+pub async fn forget_many(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
+    for (gave_up, most) in [(false, MOST_FAILURES), (true, MOST_GIVEN_UP)] {
+        conn.query(
+            "delete from webhook_failures where world = $1 and webhook_id = $2 and id in (
+                 select id from webhook_failures
+                 where webhook_id = $2 and world = $1 and gave_up = $3
+                 order by id desc limit 500 offset $4)",
+        )
+        .bind_scope(scope)
+        .bind(id)
+        .bind(gave_up)
+        .bind(most)
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+/// Deletes the failures of all worlds before a time, in portions. Returns whether more may remain.
+pub async fn forget_old(conn: &mut Conn, before: Timestamp) -> Result<bool> {
+    const FORGET: Sql = Sql::Both(
+        "delete from webhook_failures where (id, world) in (
+             select id, world from webhook_failures where at < $1 order by at limit $2)",
+    );
+    delete_portion(conn, FORGET, before).await
+}

@@ -1,0 +1,319 @@
+//! Webhooks: events reach their receivers, in order and signed, whatever these answer.
+
+mod receiver;
+
+use common::Timestamp;
+use serde_json::{Value, json};
+
+use crate::harness::{App, until};
+use receiver::Receiver;
+
+const WEBHOOKS: &str = "/api/v1/admin/webhooks";
+
+/// A new webhook, with its secret.
+async fn webhook(app: &App, receiver: &Receiver, mut body: Value) -> (String, String) {
+    body["url"] = receiver.url.clone().into();
+    let made = app.post(WEBHOOKS, body).await.data().clone();
+    (made["id"].as_str().unwrap().to_owned(), made["secret"].as_str().unwrap().to_owned())
+}
+
+async fn record(app: &App, id: &str) -> Value {
+    app.get(&format!("{WEBHOOKS}/{id}")).await.data().clone()
+}
+
+/// Tries at once what waits for its next attempt.
+async fn hurry(app: &App) {
+    let past = Timestamp::now().plus(-chrono::TimeDelta::minutes(1));
+    let mut conn = app.db().write().await.unwrap();
+    for sql in [
+        "update webhooks set next_attempt_at = $1 where next_attempt_at is not null",
+        "update webhook_holds set next_attempt_at = $1",
+    ] {
+        conn.query(sql).bind(past).execute().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_event_reaches_its_receiver_signed_and_as_in_the_list() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    app.product("before").await;
+    let (id, secret) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    app.product("after").await;
+    until("the event came", async || !receiver.received().is_empty()).await;
+    let received = receiver.received().remove(0);
+    let listed = app.get("/api/v1/admin/events?type=product.created").await.list()[1].clone();
+    assert_eq!(received.event["data"]["object"]["name"], "after");
+    assert_eq!(json!(received.id), listed["id"]);
+    let mut sent = received.event.clone();
+    let sent = sent.as_object_mut().unwrap();
+    assert_eq!(sent.remove("timestamp").unwrap(), listed["time"]);
+    assert_eq!(sent.remove("mode").unwrap(), "live");
+    assert!(sent.remove("tenantId").unwrap().as_str().unwrap().starts_with("ten_"));
+    assert_eq!(json!(sent), listed);
+    assert!(received.is_signed_with(&secret));
+    assert!(!received.is_signed_with("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
+    until("it is settled", async || record(&app, &id).await["pending"] == 0).await;
+    let record = record(&app, &id).await;
+    assert_eq!((&record["state"], &record["lastStatus"]), (&json!("healthy"), &json!(200)));
+    assert_eq!(receiver.received().len(), 1, "others are not for it");
+}
+
+/// One event that is refused delays its subject alone, is given up after five refusals, and can be
+/// sent again.
+#[tokio::test]
+async fn a_refused_event_delays_its_subject_alone() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    receiver.answer(|event| if event["data"]["object"]["name"] == "bad" { 500 } else { 200 });
+    let bad = app.product("bad").await;
+    let good = app.product("good").await;
+    until("the good one came", async || !receiver.taken().is_empty()).await;
+    app.patch(&format!("/api/v1/admin/products/{bad}"), json!({ "description": "later" })).await;
+    until("the bad one is held", async || record(&app, &id).await["held"] == 1).await;
+    let state = record(&app, &id).await;
+    assert_eq!((&state["state"], &state["givenUp"]), (&json!("healthy"), &json!(0)), "{state}");
+    // While others get through it is given up with the fifth refusal.
+    for number in 2..=5 {
+        let name = format!("good {number}");
+        app.patch(&format!("/api/v1/admin/products/{good}"), json!({ "name": name })).await;
+        until("the good one came", async || {
+            receiver.received().iter().any(|it| it.event["data"]["object"]["name"] == *name)
+        })
+        .await;
+        hurry(&app).await;
+        until("the bad one was tried", async || refusals(&receiver, &bad) >= number).await;
+    }
+    until("it is given up", async || record(&app, &id).await["givenUp"] == 1).await;
+    let failures = app.get(&format!("{WEBHOOKS}/{id}/failures")).await.list().to_vec();
+    let given_up: Vec<_> = failures.iter().filter(|it| it["gaveUp"] == true).collect();
+    assert_eq!(given_up.len(), 1, "{failures:?}");
+    assert_eq!((&given_up[0]["status"], &given_up[0]["attempt"]), (&json!(500), &json!(5)));
+    assert_eq!(record(&app, &id).await["firstGivenUp"], given_up[0]["sequence"]);
+    // A mended receiver gets it with what followed on the subject, in order.
+    receiver.answer(|_| 200);
+    let before = receiver.taken().len();
+    let retried = app.post(&format!("{WEBHOOKS}/{id}/retry"), json!({})).await.data().clone();
+    assert_eq!(retried["subjects"], 1);
+    until("nothing is given up", async || {
+        let record = record(&app, &id).await;
+        record["givenUp"] == 0 && record["held"] == 0
+    })
+    .await;
+    let after = receiver.received();
+    let of_bad = after.iter().skip(before).filter(|it| it.event["subject"]["id"] == bad);
+    let taken: Vec<_> = of_bad.filter(|it| it.status == 200).map(|it| &it.event["type"]).collect();
+    assert_eq!(taken, ["product.created", "product.updated"]);
+}
+
+fn refusals(receiver: &Receiver, subject: &str) -> usize {
+    let all = receiver.received();
+    all.iter().filter(|it| it.status == 500 && it.event["subject"]["id"] == *subject).count()
+}
+
+/// While a receiver is down it costs up to three requests at each step, and afterwards it gets all
+/// that it missed, in order.
+#[tokio::test]
+async fn a_receiver_that_was_down_gets_all_that_it_missed() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(|_| 503);
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    let mut products = Vec::new();
+    for number in 0..20 {
+        products.push(app.product(&format!("product {number}")).await);
+    }
+    until("it is failing", async || record(&app, &id).await["state"] == "failing").await;
+    let first = receiver.received().len();
+    assert!(first <= 3, "{first}");
+    for step in 1..=3 {
+        hurry(&app).await;
+        until("it was tried again", async || receiver.received().len() > first + step - 1).await;
+        until("that is settled", async || record(&app, &id).await["nextAttemptAt"] != Value::Null)
+            .await;
+    }
+    assert!(receiver.received().len() <= first + 9, "{}", receiver.received().len());
+    let failing = record(&app, &id).await;
+    assert_eq!(failing["lastStatus"], 503);
+    receiver.answer(|_| 200);
+    hurry(&app).await;
+    until("all came", async || receiver.taken().len() == 20).await;
+    until("it is healthy", async || record(&app, &id).await["state"] == "healthy").await;
+    let mut taken = receiver.taken();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), 20, "each once");
+    assert_eq!(record(&app, &id).await["givenUp"], 0);
+}
+
+/// What happens while a webhook is disabled is sent when it is enabled again, unless it is skipped.
+#[tokio::test]
+async fn a_disabled_webhook_misses_nothing() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    let path = format!("{WEBHOOKS}/{id}");
+    let disabled = app.patch(&path, json!({ "enabled": false })).await.data().clone();
+    assert_eq!(
+        (&disabled["state"], &disabled["disabledReason"]),
+        (&json!("disabled"), &json!("by_hand"))
+    );
+    for number in 0..5 {
+        app.product(&format!("product {number}")).await;
+    }
+    assert_eq!(app.patch(&path, json!({ "enabled": true })).await.data()["state"], "healthy");
+    until("all came", async || receiver.taken().len() == 5).await;
+    // The receiver says that it is gone.
+    receiver.answer(|_| 410);
+    app.product("gone").await;
+    until("it is disabled", async || record(&app, &id).await["state"] == "disabled").await;
+    assert_eq!(record(&app, &id).await["disabledReason"], "gone");
+    let last = app.get("/api/v1/admin/events?order=newest&limit=1").await.list()[0].clone();
+    assert_eq!(
+        (&last["type"], &last["actor"]["type"]),
+        (&json!("webhook.disabled"), &json!("system"))
+    );
+    // A replay from the last event skips what was missed.
+    let latest = json!({ "after": last["sequence"] });
+    app.post(&format!("{path}/replay"), latest).await.data();
+    receiver.answer(|_| 200);
+    app.patch(&path, json!({ "enabled": true })).await.data();
+    app.product("new").await;
+    until("the new one came", async || receiver.taken().len() == 6).await;
+    let names: Vec<_> =
+        receiver.received().iter().map(|it| it.event["data"]["object"]["name"].clone()).collect();
+    assert_eq!(names.last().unwrap(), "new");
+    assert_eq!(names.iter().filter(|name| *name == "gone").count(), 1, "{names:?}");
+}
+
+#[tokio::test]
+async fn a_replay_sends_a_range_again_with_the_same_ids() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    for number in 0..3 {
+        app.product(&format!("product {number}")).await;
+    }
+    until("all came", async || receiver.taken().len() == 3).await;
+    let first = receiver.received();
+    let replay = format!("{WEBHOOKS}/{id}/replay");
+    let after = first[1].event["sequence"].as_i64().unwrap() - 1;
+    app.post(&replay, json!({ "after": after })).await.data();
+    until("two came again", async || receiver.taken().len() == 5).await;
+    app.post(&replay, json!({ "since": "2020-01-01T00:00:00Z" })).await.data();
+    until("all came again", async || receiver.taken().len() == 8).await;
+    let all: Vec<String> = receiver.received().iter().map(|it| it.id.clone()).collect();
+    assert_eq!(all[3..5], all[1..3]);
+    assert_eq!(all[5..8], all[..3]);
+    for (body, field) in [
+        (json!({ "after": 9999 }), "after"),
+        (json!({ "after": -1 }), "after"),
+        (json!({}), "after"),
+        (json!({ "after": 1, "since": "2020-01-01T00:00:00Z" }), "after"),
+    ] {
+        let refused = app.post(&replay, body.clone()).await;
+        assert_eq!(refused.refusal(), format!("400 invalid_request {field}"), "{body}");
+    }
+}
+
+/// A new secret signs beside the old ones until these end.
+#[tokio::test]
+async fn rolled_secrets_overlap() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, first) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    let roll = async |body: Value| app.post(&format!("{WEBHOOKS}/{id}/roll"), body).await;
+    let secret =
+        |answer: crate::harness::Answer| answer.data()["secret"].as_str().unwrap().to_owned();
+    let second = secret(roll(json!({ "overlapSeconds": 3600 })).await);
+    app.product("one").await;
+    until("it came", async || receiver.taken().len() == 1).await;
+    let received = receiver.received().remove(0);
+    assert_eq!(received.signatures.len(), 2);
+    assert!(received.is_signed_with(&first) && received.is_signed_with(&second));
+    assert_ne!(record(&app, &id).await["oldSecretUntil"], Value::Null);
+    secret(roll(json!({})).await);
+    secret(roll(json!({})).await);
+    assert_eq!(roll(json!({})).await.status, 409, "three old ones sign already");
+    let last = secret(roll(json!({ "overlapSeconds": 0 })).await);
+    assert_eq!(record(&app, &id).await["oldSecretUntil"], Value::Null);
+    app.product("two").await;
+    until("it came", async || receiver.taken().len() == 2).await;
+    let received = receiver.received().remove(1);
+    assert_eq!(received.signatures.len(), 1);
+    assert!(received.is_signed_with(&last) && !received.is_signed_with(&second));
+}
+
+/// Who sends by hand sees the answer, also of a webhook that is disabled.
+#[tokio::test]
+async fn an_event_is_sent_by_hand_and_its_answer_seen() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, secret) = webhook(&app, &receiver, json!({ "types": ["user.*"] })).await;
+    app.patch(&format!("{WEBHOOKS}/{id}"), json!({ "enabled": false })).await.data();
+    let test = async || app.post(&format!("{WEBHOOKS}/{id}/test"), json!({})).await;
+    let sent = test().await.data().clone();
+    assert_eq!((&sent["delivered"], &sent["status"]), (&json!(true), &json!(200)), "{sent}");
+    let received = receiver.received().remove(0);
+    assert_eq!(
+        (&received.event["type"], &received.event["sequence"]),
+        (&json!("webhook.test"), &json!(0))
+    );
+    assert_eq!(json!(received.id), sent["event"]);
+    assert!(received.is_signed_with(&secret));
+    receiver.answer(|_| 418);
+    let refused = test().await.data().clone();
+    assert_eq!(
+        (&refused["delivered"], &refused["error"], &refused["status"]),
+        (&json!(false), &json!("status"), &json!(418))
+    );
+    assert_eq!(
+        refused["response"],
+        Value::Null,
+        "an answer from the operator's network stays there"
+    );
+    receiver.answer(|_| 200);
+    app.product("one").await;
+    let event = app.get("/api/v1/admin/events?type=product.created").await.list()[0].clone();
+    let resend = async |event: &Value| {
+        app.post(&format!("{WEBHOOKS}/{id}/resend"), json!({ "event": event })).await
+    };
+    assert_eq!(resend(&event["id"]).await.data()["delivered"], true);
+    assert_eq!(json!(receiver.received().last().unwrap().id), event["id"]);
+    let unknown = resend(&json!("evt_01h455vb4pex5vsknk084sn02q")).await;
+    assert_eq!(unknown.refusal(), "400 invalid_request event");
+}
+
+/// Addresses of the operator's network are refused when they are set, unless they are named.
+#[tokio::test]
+async fn an_address_that_may_not_be_reached_is_refused() {
+    let app = App::with_webhooks().await;
+    for (url, taken) in [
+        ("http://127.0.0.1/", true),
+        ("https://127.0.0.1/", true),
+        ("http://127.0.0.2/", false),
+        ("https://0x7f.2/", false),
+        ("https://10.0.0.1/", false),
+        ("https://[::1]/", false),
+        ("https://169.254.169.254/latest", false),
+        ("http://8.8.8.8/", false),
+        ("https://8.8.8.8/", true),
+        ("ftp://127.0.0.1/", false),
+        ("https://user@example.com/", false),
+        ("example.com", false),
+    ] {
+        let made = app.post(WEBHOOKS, json!({ "url": url })).await;
+        assert_eq!(made.status, if taken { 201 } else { 400 }, "{url}");
+        if taken {
+            let id = made.data()["id"].as_str().unwrap().to_owned();
+            app.delete(&format!("{WEBHOOKS}/{id}")).await.data();
+        } else {
+            assert_eq!(made.refusal(), "400 invalid_request url", "{url}");
+        }
+    }
+    // Nobody is named.
+    let strict = App::start().await;
+    let refused = strict.post(WEBHOOKS, json!({ "url": "http://example.com/" })).await;
+    assert_eq!(refused.refusal(), "400 invalid_request url");
+}
