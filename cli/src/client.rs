@@ -41,8 +41,8 @@ pub use patience::{Patience, ServerKnowledge};
 pub use query::{Query, encode};
 pub use raw::Headers;
 pub use records::{
-    CreatedKey, CurrentKey, ExplainedLicense, Explanation, Key, License, LicenseDetails,
-    LicenseWithSeats, Usage, Validation,
+    CreatedKey, CreatedWebhook, CurrentKey, ExplainedLicense, Explanation, Key, License,
+    LicenseDetails, LicenseWithSeats, Usage, Validation, Webhook,
 };
 use refusal::ApiRequest;
 pub use refusal::cause;

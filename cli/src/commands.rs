@@ -18,6 +18,7 @@ pub mod stats;
 pub mod users;
 pub mod validate;
 pub mod version;
+pub mod webhooks;
 pub mod whoami;
 
 use common::{Event, LicenseKey, Plan, Product, User};

@@ -8,11 +8,12 @@ use std::str::FromStr;
 
 use common::{
     AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan,
-    CreateProduct, CreateUser, CreatedLicenseKey, Event, EventId, Explain, ExternalId,
-    FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, Plan,
-    PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, RollKey, SetStatus, Statistics,
-    Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User, UserId,
-    UserRefusal, Validate,
+    CreateProduct, CreateUser, CreateWebhook, CreatedLicenseKey, Delivery, Event, EventId, Explain,
+    ExternalId, FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId,
+    List, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, ReplayWebhook,
+    ResendEvent, Retried, RollKey, SetStatus, Statistics, Timestamp, TransferLicense,
+    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook, User, UserId, UserRefusal,
+    Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -21,7 +22,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
 use super::{
-    CreatedKey, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage, Validation,
+    CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage,
+    Validation, Webhook,
 };
 use crate::error::Result;
 
@@ -83,6 +85,7 @@ records! {
     license_keys: LicenseKey = "/api/v1/admin/license-keys", LicenseKeyId, shown as LicenseKey;
     users: User = "/api/v1/admin/users", UserId, shown as User;
     keys: Key = "/api/v1/admin/keys", KeyId, shown as Key;
+    webhooks: Webhook = "/api/v1/admin/webhooks", WebhookId, shown as Webhook;
     events: Event = "/api/v1/admin/events", EventId, shown as Event;
     refusals: UserRefusal = "/api/v1/admin/refusals", RefusalId, shown as UserRefusal;
 }
@@ -105,6 +108,7 @@ bodies! {
     License: CreateLicense => License, UpdateLicense;
     User: CreateUser => User, UpdateUser;
     Key: CreateKey => CreatedKey;
+    Webhook: CreateWebhook => CreatedWebhook, UpdateWebhook;
 }
 
 /// The query of a list, with the length of its pages.
@@ -291,6 +295,38 @@ impl Records<'_, Key> {
     pub async fn revoke(self, id: impl Display) -> Done<Key> {
         let path = format!("{}/revoke", Self::path(id));
         self.client.write(Method::POST, &path, NO_BODY).await
+    }
+}
+
+impl<'c> Records<'c, Webhook> {
+    pub async fn roll(self, id: WebhookId, body: &RollKey) -> Done<CreatedWebhook> {
+        self.client.write(Method::POST, &format!("{}/roll", Self::path(id)), Some(body)).await
+    }
+
+    pub async fn test(self, id: WebhookId) -> Done<Delivery> {
+        self.client.write(Method::POST, &format!("{}/test", Self::path(id)), NO_BODY).await
+    }
+
+    pub async fn resend(self, id: WebhookId, body: &ResendEvent) -> Done<Delivery> {
+        self.client.write(Method::POST, &format!("{}/resend", Self::path(id)), Some(body)).await
+    }
+
+    pub async fn replay(self, id: WebhookId, body: &ReplayWebhook) -> Done<Webhook> {
+        self.client.write(Method::POST, &format!("{}/replay", Self::path(id)), Some(body)).await
+    }
+
+    pub async fn retry(self, id: WebhookId) -> Done<Retried> {
+        self.client.write(Method::POST, &format!("{}/retry", Self::path(id)), NO_BODY).await
+    }
+
+    /// The failures of a webhook, page by page, newest first.
+    pub fn failures(
+        self,
+        id: WebhookId,
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<WebhookFailure>>>> + use<'c> {
+        let path = format!("{}/failures", Self::path(id));
+        self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The records with statuses and roles, to which a later licd may add: licctl shows unknown words
 //! as they are.
 
-use common::{Feature, Features, Open, Role, Status};
+use common::{Feature, Features, Open, Role, Status, WebhookState};
 use serde::Deserialize;
 
 pub type CreatedKey = common::CreatedKey<Open<Role>>;
@@ -12,6 +12,8 @@ pub type Key = common::Key<Open<Role>>;
 pub type License = common::License<Open<Status>>;
 pub type LicenseDetails = common::LicenseDetails<Open<Status>>;
 pub type LicenseWithSeats = common::LicenseWithSeats<Open<Status>>;
+pub type CreatedWebhook = common::CreatedWebhook<Open<WebhookState>>;
+pub type Webhook = common::Webhook<Open<WebhookState>>;
 pub type Usage = common::Usage<Open<Status>>;
 
 /// The answer to a validation.

@@ -70,7 +70,7 @@ pub struct KeyArg {
     key: Option<String>,
 }
 
-fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
+pub fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
     let span = match text {
         "0" | "0s" => Duration::ZERO,
         _ => text.parse::<Span>()?.std(),

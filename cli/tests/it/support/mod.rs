@@ -8,6 +8,7 @@ mod screen;
 #[cfg(unix)]
 pub mod terminal;
 mod tls;
+mod webhooks;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::OTHER_KEY;
 use super::fake_server::{FakeServer, Reply, Request};
-use super::license_keys;
+use super::{license_keys, webhooks};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -27,6 +27,9 @@ pub fn answer(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap();
     let Some(path) = path.strip_prefix("/api/v1/") else { return health() };
     let words: Vec<&str> = path.split('/').collect();
+    if let Some(answer) = webhooks::answer(request, &words) {
+        return answer;
+    }
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["admin", "products"]) => Reply::list(&[product("Acme Studio")]),
         ("GET", ["admin", "plans"]) => Reply::list(&[plan("Pro annual")]),
