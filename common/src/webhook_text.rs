@@ -164,7 +164,7 @@ impl schemars::JsonSchema for WebhookSecret {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$",
+            "pattern": "^whsec_([A-Za-z0-9+/]{4}){8,21}$",
             "examples": ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
         })
     }

@@ -242,10 +242,10 @@ fn keys() -> ApiRouter<App> {
 fn events() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/events",
-            get_with(events::list, op("listEvents", "List events, in the order of commit",
+            get_with(events::list, refusing(&AHEAD, op("listEvents", "List events, in the order of commit",
                 "Lists the changes in this mode of the tenant after the sequence `after`, without \
                  gaps and in the order of commit. A reader that stores the last sequence misses \
-                 nothing and sees nothing twice.")))
+                 nothing and sees nothing twice."))))
 }
 
 #[rustfmt::skip]
@@ -282,6 +282,9 @@ fn health() -> ApiRouter<App> {
 
 /// What a claim is refused for, beside what all operations are.
 const CLAIM: [Refusal; 2] = [Refusal::LicenseKeyNotFound, Refusal::LicenseKeyConflict];
+
+/// What a list of events is refused for, beside what all operations are.
+const AHEAD: [Refusal; 1] = [Refusal::SequenceAhead];
 
 /// An operation with refusals that do not follow from its parameters.
 fn refusing(

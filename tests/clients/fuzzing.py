@@ -21,7 +21,7 @@ DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
 REFUSALS = {
     "an id in a body or query exists": (
         "invalid_request",
-        "planId|productId",
+        "planId|productId|event",
         "must be the id of an existing",
     ),
     "an Idempotency-Key was not used before": ("idempotency_key_reused", "", ""),
@@ -52,6 +52,14 @@ REFUSALS = {
     "a license has one end": ("invalid_request", "expiresAt", "not both"),
     "a license waits or has an end": ("invalid_request", "startsWithDays", "or has an end"),
     "few seats are floating": ("invalid_request", "seatIdleMinutes", "10,000 seats"),
+    "a webhook has an address that may be reached": ("invalid_request", "url", "http"),
+    "a type of events exists": ("invalid_request", "types.*", "the type of an event"),
+    "a replay begins with an event that there is": (
+        "invalid_request",
+        "after",
+        "sequence of the last event|Either after or since",
+    ),
+    "a sequence is that of an event": ("sequence_ahead", "", ""),
     # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
     "metadata is small and flat, without NUL": (
@@ -112,6 +120,13 @@ def create(path, **body):
     return send("POST", f"admin/{path}", body)["id"]
 
 
+def last_event():
+    url = f"{os.environ['LICD_URL']}/api/v1/admin/events?order=newest&limit=1"
+    headers = {"Authorization": f"Bearer {os.environ['LICD_KEY']}"}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+        return json.load(response)["data"][0]["id"]
+
+
 def user():
     return create("users", externalId="ada")
 
@@ -120,10 +135,16 @@ def key():
     return create("keys", name="fuzzed", role="read")
 
 
+def webhook():
+    return create("webhooks", url=NOBODY)
+
+
 def license_key():
     return create(f"licenses/{existing['lic']}/keys")
 
 
+# Where nobody listens.
+NOBODY = "http://127.0.0.1:9/"
 product = create("products", name="Studio")
 plan = create("plans", productId=product, name="Team")
 existing = {
@@ -132,8 +153,10 @@ existing = {
     "lic": create("licenses", planId=plan),
     "usr": user(),
     "key": key(),
+    "whk": webhook(),
 }
 existing["lky"] = license_key()
+event = last_event()
 # What a user would type.
 typed = send("POST", f"admin/licenses/{existing['lic']}/keys", {})["key"]
 
@@ -141,7 +164,7 @@ typed = send("POST", f"admin/licenses/{existing['lic']}/keys", {})["key"]
 def existing_instead_of(text, operation):
     """For every other id the id of a record, so that more is seen than 404."""
     kind = text[:3]
-    if not re.fullmatch(r"(prd|pln|lic|lky|usr|key)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
+    if not re.fullmatch(r"(prd|pln|lic|lky|usr|key|whk)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
         return text
     spent = {
         "deleteProduct": lambda: create("products", name="Studio"),
@@ -152,6 +175,7 @@ def existing_instead_of(text, operation):
         "revokeKey": key,
         "reissueLicenseKey": license_key,
         "revokeLicenseKey": license_key,
+        "deleteWebhook": webhook,
     }
     return spent.get(operation, lambda: existing[kind])()
 
@@ -167,6 +191,12 @@ def before_call(context, case, kwargs):
     if operation in ("claim", "findLicenseKey") and isinstance(case.body, dict):
         if isinstance(case.body.get("key"), str) and len(case.body["key"]) % 2:
             case.body["key"] = typed
+    if isinstance(case.body, dict) and str(case.body.get("url")).startswith("http"):
+        case.body["url"] = NOBODY
+    if operation == "resendEvent" and isinstance(case.body, dict):
+        case.body["event"] = event
+    if operation == "replayWebhook" and isinstance(case.body, dict) and "since" not in case.body:
+        case.body["after"] = 1
     holder = {"releaseSeat": "userId", "transferLicense": "fromUserId"}.get(operation)
     if holder and isinstance(case.body, dict):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})

@@ -41,6 +41,7 @@ class Client:
         self.users = Recorded(licd_api.UsersApi(client))
         self.license_keys = Recorded(licd_api.LicenseKeysApi(client))
         self.keys = Recorded(licd_api.KeysApi(client))
+        self.webhooks = Recorded(licd_api.WebhooksApi(client))
         self.events = Recorded(licd_api.EventsApi(client))
         self.refusals = Recorded(licd_api.RefusalsApi(client))
         self.statistics = Recorded(licd_api.StatisticsApi(client))
@@ -303,6 +304,33 @@ def test_license_keys(licd):
     assert isinstance(reissued, models.CreatedLicenseKey) and reissued.key != created.key
     revoked = licd.license_keys.revoke_license_key(created.id).data
     assert isinstance(revoked.revoked_at, datetime)
+
+
+def test_webhooks(licd):
+    # Nobody listens there.
+    new = models.CreateWebhook(url="http://127.0.0.1:9/", types=["product.*"])
+    created = licd.webhooks.create_webhook(new).data
+    assert isinstance(created, models.CreatedWebhook) and created.secret.startswith("whsec_")
+    id = created.id
+    assert id in [webhook.id for webhook in licd.webhooks.list_webhooks().data]
+    sent = licd.webhooks.test_webhook(id).data
+    assert (sent.delivered, sent.error, sent.status) == (False, "connect", None)
+    licd.product()
+    event = licd.events.list_events(type="product.created", order="newest").data[0]
+    resent = licd.webhooks.resend_event(id, models.ResendEvent(event=event.id)).data
+    assert (resent.delivered, resent.event) == (False, event.id)
+    update = models.UpdateWebhook(enabled=False, description="Shop")
+    updated = licd.webhooks.update_webhook(id, update).data
+    assert (updated.state, updated.disabled_reason) == ("disabled", "by_hand")
+    replay = models.ReplayWebhook(after=event.sequence - 1)
+    assert licd.webhooks.replay_webhook(id, replay).data.sequence == event.sequence - 1
+    assert licd.webhooks.retry_webhook(id).data.subjects == 0
+    rolled = licd.webhooks.roll_webhook(id, models.RollKey(overlap_seconds=60)).data
+    assert rolled.secret != created.secret and isinstance(rolled.old_secret_until, datetime)
+    assert licd.webhooks.get_webhook(id).data.description == "Shop"
+    failures = licd.webhooks.list_webhook_failures(id).data
+    assert all(isinstance(failure, models.WebhookFailure) for failure in failures)
+    assert licd.webhooks.delete_webhook(id).data.id == id
 
 
 def test_keys(licd):

@@ -37,6 +37,7 @@ function connect(basePath: string, accessToken?: string) {
         users: recorded(new licd.UsersApi(configuration)),
         licenseKeys: recorded(new licd.LicenseKeysApi(configuration)),
         keys: recorded(new licd.KeysApi(configuration)),
+        webhooks: recorded(new licd.WebhooksApi(configuration)),
         events: recorded(new licd.EventsApi(configuration)),
         refusals: recorded(new licd.RefusalsApi(configuration)),
         statistics: recorded(new licd.StatisticsApi(configuration)),
@@ -298,6 +299,38 @@ test('license keys', async () => {
     assert.notEqual(reissued.key, created.key);
     const revoked = (await api.licenseKeys.revokeLicenseKey({ id: created.id })).data;
     assert.ok(revoked.revokedAt instanceof Date);
+});
+
+test('webhooks', async () => {
+    // Nobody listens there.
+    const createWebhook = { url: 'http://127.0.0.1:9/', types: ['product.*'] };
+    const created: licd.CreatedWebhook =
+        (await api.webhooks.createWebhook({ createWebhook })).data;
+    const { id } = created;
+    const all = (await api.webhooks.listWebhooks()).data;
+    assert.ok(all.some((webhook) => webhook.id === id));
+    const sent = (await api.webhooks.testWebhook({ id })).data;
+    assert.deepEqual([sent.delivered, sent.error, sent.status], [false, 'connect', null]);
+    await newProduct();
+    const events = await api.events.listEvents({ type: 'product.created', order: 'newest' });
+    const [event] = events.data;
+    assert.ok(event);
+    const resendEvent = { event: event.id };
+    assert.equal((await api.webhooks.resendEvent({ id, resendEvent })).data.event, event.id);
+    const updateWebhook = { enabled: false, description: 'Shop' };
+    const updated = (await api.webhooks.updateWebhook({ id, updateWebhook })).data;
+    assert.deepEqual([updated.state, updated.disabledReason], ['disabled', 'by_hand']);
+    const replayWebhook = { after: event.sequence - 1 };
+    const replayed = (await api.webhooks.replayWebhook({ id, replayWebhook })).data;
+    assert.equal(replayed.sequence, event.sequence - 1);
+    assert.equal((await api.webhooks.retryWebhook({ id })).data.subjects, 0);
+    const rollKey = { overlapSeconds: 60 };
+    const rolled = (await api.webhooks.rollWebhook({ id, rollKey })).data;
+    assert.ok(rolled.oldSecretUntil instanceof Date && rolled.secret !== created.secret);
+    assert.equal((await api.webhooks.getWebhook({ id })).data.description, 'Shop');
+    const failures = (await api.webhooks.listWebhookFailures({ id })).data;
+    assert.ok(failures.every((failure) => failure.at instanceof Date));
+    assert.equal((await api.webhooks.deleteWebhook({ id })).data.id, id);
 });
 
 test('keys', async () => {

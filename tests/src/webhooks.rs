@@ -1,5 +1,6 @@
 //! Webhooks: events reach their receivers, in order and signed, whatever these answer.
 
+mod nodes;
 mod receiver;
 
 use common::Timestamp;
@@ -316,4 +317,53 @@ async fn an_address_that_may_not_be_reached_is_refused() {
     let strict = App::start().await;
     let refused = strict.post(WEBHOOKS, json!({ "url": "http://example.com/" })).await;
     assert_eq!(refused.refusal(), "400 invalid_request url");
+}
+
+/// A node that cannot open the secret sends nothing, gives nothing up, and says so. Another that can
+/// sends all of it.
+#[tokio::test]
+async fn a_node_without_the_secret_key_sends_nothing() {
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    let before = app.db().clone();
+    let database = app.stop().await;
+    before.close().await;
+    let app = App::without_secret_key(database).await;
+    app.product("one").await;
+    let missing = record(&app, &id).await;
+    assert_eq!((&missing["secretMissing"], &missing["state"]), (&json!(true), &json!("healthy")));
+    let test = app.post(&format!("{WEBHOOKS}/{id}/test"), json!({})).await;
+    assert_eq!(test.refusal(), "503 unavailable");
+    let made = app.post(WEBHOOKS, json!({ "url": "https://example.com/" })).await;
+    assert_eq!(made.refusal(), "409 secret_key_missing");
+    assert!(receiver.received().is_empty());
+}
+
+/// A node that is not to send sends nothing, also by hand.
+#[tokio::test]
+async fn a_node_that_is_switched_off_sends_nothing() {
+    let app = App::with_webhooks_off().await;
+    let receiver = Receiver::start().await;
+    let made = app.post(WEBHOOKS, json!({ "url": "https://example.com/" })).await.id();
+    app.product("one").await;
+    let test = app.post(&format!("{WEBHOOKS}/{made}/test"), json!({})).await;
+    assert_eq!(test.refusal(), "409 webhooks_off");
+    assert!(record(&app, &made).await["pending"].as_i64() > Some(0));
+    assert!(receiver.received().is_empty());
+}
+
+/// Who has read on from a state of the database that a backup has undone is told so.
+#[tokio::test]
+async fn a_reader_of_events_that_are_not_there_yet_is_told() {
+    let app = App::start().await;
+    app.product("one").await;
+    let last = app.get("/api/v1/admin/events?order=newest&limit=1").await.list()[0].clone();
+    let last = last["sequence"].as_i64().unwrap();
+    let after =
+        async |sequence: i64| app.get(&format!("/api/v1/admin/events?after={sequence}")).await;
+    assert!(after(last).await.list().is_empty());
+    let ahead = after(last + 1).await;
+    assert_eq!(ahead.refusal(), "409 sequence_ahead");
+    assert!(ahead.body["error"].as_str().unwrap().contains(&format!("sequence {last}")), "{ahead}");
 }

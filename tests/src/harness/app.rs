@@ -61,6 +61,18 @@ impl App {
         Self::with(Config { webhooks, ..quiet() }).await
     }
 
+    /// It sends no webhooks.
+    pub async fn with_webhooks_off() -> Self {
+        let webhooks = WebhookSettings { are_off: true, ..WebhookSettings::default() };
+        Self::with(Config { webhooks, ..quiet() }).await
+    }
+
+    /// Without the secret key, on a database that another licd has left.
+    pub async fn without_secret_key(database: TestDatabase) -> Self {
+        let secret_keys = SecretKeys::default();
+        Self::on_with(database, Config { secret_keys, ..quiet() }).await
+    }
+
     /// `limit` as in `LICD_RATE_LIMIT`.
     pub async fn with_limit(limit: &str) -> Self {
         let mut config = quiet();
@@ -90,6 +102,10 @@ impl App {
 
     /// On a database that another licd has left, with a new key for tenant `default`.
     pub async fn on(database: TestDatabase) -> Self {
+        Self::on_with(database, quiet()).await
+    }
+
+    async fn on_with(database: TestDatabase, config: Config) -> Self {
         let db = database.open().await;
         let new = NewKey {
             name: Name::from_static("key of a test"),
@@ -97,7 +113,7 @@ impl App {
             mode: Mode::Live,
         };
         let key = tenants::create_key(&db, "default", new, |_| true).await.unwrap();
-        let node = Node::start(db, quiet()).await;
+        let node = Node::start(db, config).await;
         Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
     }
 

@@ -3,12 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use common::{ApiKey, Mode};
+use licd::secrets::SecretKey;
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use crate::harness::{Caller, find, until};
 
@@ -99,8 +101,17 @@ fn set_up(serve: &mut Command, database: &str, settings: &[(&str, &str)]) {
     serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
     // Without a line for each request, so that the log of a failed test is short.
     serve.env("LICD_LOG", "info,licd::http::context=warn").env("LICD_LOG_FORMAT", "json");
+    serve.env("LICD_SECRET_KEY_FILE", SECRET_KEY.path());
+    serve.env("LICD_WEBHOOK_ALLOW_NETS", "127.0.0.1");
     serve.envs(settings.iter().copied());
 }
+
+/// The file with the secret key of all processes.
+static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(|| {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(&file, SecretKey::generate().expose()).unwrap();
+    file
+});
 
 /// The port on which a process listens, as the kernel knows it.
 fn listening_port(process: u32) -> Option<u16> {

@@ -32,13 +32,14 @@ pub enum Refusal {
     UnsupportedMediaType,
     IdempotencyKeyReused,
     NotSent,
+    SequenceAhead,
     RateLimited,
     Internal,
     Unavailable,
 }
 
 impl Refusal {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::InvalidBody,
         Self::InvalidQuery,
         Self::InvalidRequest,
@@ -55,6 +56,7 @@ impl Refusal {
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
         Self::NotSent,
+        Self::SequenceAhead,
         Self::RateLimited,
         Self::Internal,
         Self::Unavailable,
@@ -92,6 +94,9 @@ impl Refusal {
             Self::NotSent => {
                 "This server sends no webhooks, has no secret key, or another event is being sent by \
                  hand"
+            }
+            Self::SequenceAhead => {
+                "No event has the sequence `after` yet: the database was restored, or is another one"
             }
             Self::RateLimited => {
                 "The key has exceeded its rate or, if `field` is `userId`, that of users whom its \
@@ -138,6 +143,7 @@ impl Refusal {
                 let busy = "Another event is being sent by hand; wait for its answer";
                 return vec![Error::WebhooksOff, Error::SecretKeyMissing, Error::Conflict(busy)];
             }
+            Self::SequenceAhead => Error::SequenceAhead(41),
             Self::RateLimited => Error::RateLimited(1),
             Self::Internal => Error::Internal,
             Self::Unavailable => return vec![Error::Overloaded, Error::Unavailable],
