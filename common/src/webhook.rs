@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::string_enum::string_enum;
@@ -97,7 +98,7 @@ impl FromStr for EventPattern {
 impl<'de> Deserialize<'de> for EventPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        text.parse().map_err(Error::custom)
     }
 }
 
@@ -226,9 +227,24 @@ string_enum! {
 pub struct ReplayWebhook {
     /// Send the events after this sequence again. That of the last event: send none of what was
     /// missed.
+    #[serde(default, deserialize_with = "sequence")]
+    #[cfg_attr(feature = "server", schemars(range(min = 0)))]
     pub after: Option<i64>,
     /// Send the events since this time again.
     pub since: Option<Timestamp>,
+}
+
+/// JSON has one kind of number: some programs write 5 as 5.0.
+fn sequence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let whole = |number: f64| (number.fract() == 0.0 && number < 1e15).then_some(number as i64);
+    let given = number.as_i64().or_else(|| number.as_f64().and_then(whole));
+    let sequence = given.filter(|given| *given >= 0);
+    let expected = &"a whole number of at least 0";
+    let wrong = || D::Error::invalid_value(Unexpected::Other("number"), expected);
+    sequence.map(Some).ok_or_else(wrong)
 }
 
 /// The body of `POST /api/v1/admin/webhooks/{id}/resend`.
