@@ -108,6 +108,53 @@ async fn a_refused_event_delays_its_subject_alone() {
     assert_eq!(taken, ["product.created", "product.updated"]);
 }
 
+/// However often and whichever events a receiver refuses, each comes in the end, and those of one
+/// subject come in order at first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_refuses_a_third_gets_everything_in_order() {
+    const PRODUCTS: usize = 12;
+    const CHANGES: usize = 12;
+    let app = App::with_webhooks().await;
+    let receiver = Receiver::start().await;
+    let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
+    let asked = std::sync::atomic::AtomicU64::new(1);
+    receiver.answer(move |_| {
+        let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 < 5 { 500 } else { 200 }
+    });
+    let mut products = Vec::new();
+    for number in 0..PRODUCTS {
+        products.push(app.product(&format!("product {number}")).await);
+    }
+    for change in 1..CHANGES {
+        for product in &products {
+            let path = format!("/api/v1/admin/products/{product}");
+            app.patch(&path, json!({ "description": format!("change {change}") })).await.data();
+        }
+        hurry(&app).await;
+    }
+    until("all came", async || {
+        hurry(&app).await;
+        let record = record(&app, &id).await;
+        record["pending"] == 0 && record["held"] == 0
+    })
+    .await;
+    assert_eq!(record(&app, &id).await["givenUp"], 0);
+    let all = receiver.received();
+    for product in &products {
+        let own =
+            all.iter().filter(|it| it.status == 200 && it.event["subject"]["id"] == **product);
+        let mut first = Vec::new();
+        for sequence in own.map(|it| it.event["sequence"].as_i64().unwrap()) {
+            if !first.contains(&sequence) {
+                first.push(sequence);
+            }
+        }
+        assert_eq!(first.len(), CHANGES, "each change came");
+        assert!(first.is_sorted(), "{first:?}");
+    }
+}
+
 fn refusals(receiver: &Receiver, subject: &str) -> usize {
     let all = receiver.received();
     all.iter().filter(|it| it.status == 500 && it.event["subject"]["id"] == *subject).count()

@@ -59,34 +59,38 @@ pub async fn holds(conn: &mut Conn, due: &DueWebhook) -> db::Result<BTreeMap<Str
 }
 
 impl Portion {
-    /// What is to be sent next. A failing receiver gets the first events of a few subjects.
+    /// What is to be sent next: of held subjects, or what follows the cursor. Never both, as a hold
+    /// ends at the cursor, and this would move on past its subject meanwhile. A failing receiver gets
+    /// the first events of a few subjects.
     pub async fn read(
         conn: &mut Conn,
         due: &DueWebhook,
         state: &State,
         holds: &BTreeMap<String, Hold>,
+        prefers_held: bool,
     ) -> db::Result<Self> {
-        let now = Timestamp::now();
+        let (cursor, now) = (state.sequence, Timestamp::now());
         let is_failing = state.failing_since.is_some();
-        let mut portion =
-            Self { holds: Vec::new(), page: Vec::new(), end: state.sequence, expired: None };
-        if holds.len() < MOST_HOLDS {
+        let mut portion = Self { holds: Vec::new(), page: Vec::new(), end: cursor, expired: None };
+        let is_held = prefers_held && !is_failing && has_due(holds, now);
+        if !is_held && holds.len() < MOST_HOLDS {
             portion.read_page(conn, due, holds).await?;
         }
-        if is_failing && !portion.page.is_empty() {
+        if !portion.page.is_empty() && is_failing {
             portion.probe();
-            return Ok(portion);
         }
-        let most = if is_failing { PROBES } else { HELD };
-        for hold in holds.values().filter(|hold| hold.next_attempt_at <= now).take(most) {
-            portion.holds.push(read_hold(conn, due, hold, state.sequence).await?);
+        if portion.page.is_empty() && portion.end == cursor {
+            let most = if is_failing { PROBES } else { HELD };
+            for hold in holds.values().filter(|hold| hold.next_attempt_at <= now).take(most) {
+                portion.holds.push(read_hold(conn, due, hold, cursor).await?);
+            }
         }
         Ok(portion)
     }
 
-    /// Nothing is to be sent now.
-    pub fn is_empty(&self) -> bool {
-        self.page.is_empty() && self.holds.is_empty()
+    /// There is nothing to send, nor to skip.
+    pub fn is_empty(&self, cursor: i64) -> bool {
+        self.page.is_empty() && self.holds.is_empty() && self.end == cursor
     }
 
     /// Reads on from the cursor.

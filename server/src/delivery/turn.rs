@@ -100,11 +100,14 @@ impl Turn {
         let scope = self.due.scope;
         let mut state = state_of(&self.due);
         let mut holds = holds(&mut self.shared.read(scope.tenant).await?, &self.due).await?;
+        let mut prefers_held = true;
         loop {
             let portion = {
                 let mut conn = self.shared.read(scope.tenant).await?;
-                Portion::read(&mut conn, &self.due, &state, &holds).await?
+                Portion::read(&mut conn, &self.due, &state, &holds, prefers_held).await?
             };
+            prefers_held = portion.holds.is_empty();
+            let is_stuck = portion.is_empty(state.sequence);
             if let Some((_, before)) = portion.expired {
                 state.sequence = before - 1;
             }
@@ -131,7 +134,6 @@ impl Turn {
                 || state.next_attempt_at.is_some()
                 || state.disabled.is_some();
             let is_done = state.sequence >= self.due.last && !has_due(&holds, now);
-            let is_stuck = portion.is_empty() && state.sequence < self.due.last;
             let is_last = is_waiting || is_done || is_stuck || self.is_over();
             let settled = Settled {
                 scope,

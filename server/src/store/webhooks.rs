@@ -173,7 +173,8 @@ pub async fn release_all(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result
 }
 
 /// Holds each subject of which an event was given up at the first such event, unless it is held
-/// before that already, and returns how many there are. What is not kept any more is left out.
+/// before that already, and returns how many there are. What is not kept any more is left out, and
+/// what is sent again anyway, after a replay.
 pub async fn hold_given_up(
     conn: &mut Conn,
     scope: Scope,
@@ -185,7 +186,9 @@ pub async fn hold_given_up(
              since, next_attempt_at)
          select f.webhook_id, f.world, e.subject_id, min(e.sequence), 0, 0, $3, $3
          from webhook_failures f join events e on e.world = f.world and e.sequence = f.sequence
+         join webhooks w on w.id = f.webhook_id and w.world = f.world
          where f.webhook_id = $2 and f.world = $1 and f.gave_up and f.event_id = e.id
+             and f.sequence <= w.sequence
          group by f.webhook_id, f.world, e.subject_id
          on conflict (webhook_id, subject_id, world) do update
              set sequence = case when webhook_holds.sequence < excluded.sequence
