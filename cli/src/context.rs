@@ -294,6 +294,14 @@ impl Context {
         clients
     }
 
+    /// A secret from a prompt, or from stdin: never from the command line, which others see.
+    pub async fn read_secret(&self, question: &str) -> Result<String> {
+        match self.prompts.can_ask() {
+            true => self.prompts.secret(question),
+            false => self.io.read_stdin().await,
+        }
+    }
+
     async fn read_key_file(&self, path: &Path) -> Result<String> {
         if path == Path::new("-") {
             return self.io.read_stdin().await;

@@ -191,10 +191,7 @@ impl Work {
     /// Runs a task once and notes how that ended; the task is tried again with the next tick.
     async fn run(&self, task: &'static str, work: impl Future<Output = db::Result<()>>) -> bool {
         let done = work.await;
-        self.metrics.task_ran(task, done.is_ok());
-        if let Err(error) = &done {
-            tracing::warn!(task, %error, "a background task failed");
-        }
+        self.metrics.task_ran(task, &done);
         done.is_ok()
     }
 }

@@ -7,6 +7,7 @@
 mod process;
 mod requests;
 
+use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use common::{Reason, Timestamp, WebhookError};
@@ -197,14 +198,19 @@ impl Metrics {
         self.webhook_deliveries.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
-    /// A background task has run once, and succeeded or failed.
-    pub fn task_ran(&self, task: &'static str, is_done: bool) {
+    /// A background task has run once, and succeeded or failed, which the log tells.
+    pub fn task_ran<T>(&self, task: &'static str, done: &Result<T, impl Display>) {
         let label = TaskLabel { task };
         let failures = self.task_failures.get_or_create_owned(&label);
-        if is_done {
-            self.task_success.get_or_create(&label).set(Timestamp::now().millis() as i64 / 1000);
-        } else {
-            failures.inc();
+        match done {
+            Ok(_) => {
+                let now = Timestamp::now().millis() as i64 / 1000;
+                self.task_success.get_or_create(&label).set(now);
+            }
+            Err(error) => {
+                failures.inc();
+                tracing::warn!(task, %error, "a background task failed");
+            }
         }
     }
 

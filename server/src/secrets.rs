@@ -104,7 +104,7 @@ impl SecretKeys {
     }
 
     /// The file beside an SQLite database.
-    pub fn path_beside(database: &Path) -> PathBuf {
+    fn path_beside(database: &Path) -> PathBuf {
         let mut name = database.as_os_str().to_owned();
         name.push(".secret");
         name.into()
@@ -120,11 +120,11 @@ impl SecretKeys {
         Ok(Self(Arc::new(Shared { file: Some(file), read })))
     }
 
-    pub fn path(&self) -> Option<&Path> {
+    fn path(&self) -> Option<&Path> {
         self.0.file.as_ref().map(|file| &*file.path)
     }
 
-    pub fn ids(&self) -> Vec<SecretKeyId> {
+    fn ids(&self) -> Vec<SecretKeyId> {
         self.keys().iter().map(SecretKey::id).collect()
     }
 

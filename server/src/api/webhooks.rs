@@ -2,9 +2,10 @@
 
 use axum::extract::State;
 use common::{
-    CreateWebhook, CreatedWebhook, Delivery, Event, EventActor, EventData, EventId, EventSubject,
-    List, Open, RelatedRecords, ReplayWebhook, ResendEvent, Retried, RollKey, SubjectType,
-    Timestamp, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId, WebhookId, WebhookUrl,
+    ActorType, CreateWebhook, CreatedWebhook, Delivery, Event, EventActor, EventData, EventId,
+    EventSubject, List, Open, RelatedRecords, ReplayWebhook, ResendEvent, Retried, RollKey,
+    SubjectType, Timestamp, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId, WebhookId,
+    WebhookUrl,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -198,8 +199,8 @@ async fn deliver(
         event: event.id,
         error: attempt.error.map(Open::Known),
         status: attempt.status.map(i32::from),
+        duration_ms: attempt.millis(),
         response: attempt.response,
-        duration_ms: i32::try_from(attempt.duration.as_millis()).unwrap_or(i32::MAX),
     })
 }
 
@@ -212,7 +213,7 @@ fn test_event(id: WebhookId, caller: &Caller, now: Timestamp) -> Event {
         kind: Open::Unknown("webhook.test".to_owned()),
         time: now,
         actor: EventActor {
-            kind: Open::Known(common::ActorType::Key),
+            kind: Open::Known(ActorType::Key),
             id: Some(caller.key.id.to_string()),
             name: None,
             key_id: Some(caller.key.id),

@@ -77,6 +77,11 @@ impl Attempt {
         Self { error, status: Some(status), response, retry_after, was_taken: true, duration }
     }
 
+    /// How long it took, in milliseconds.
+    pub fn millis(&self) -> i32 {
+        i32::try_from(self.duration.as_millis()).unwrap_or(i32::MAX)
+    }
+
     pub fn is_delivered(&self) -> bool {
         self.error.is_none()
     }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Event, EventPattern, Timestamp};
 
-use super::schedule::{Hold, State};
+use super::schedule::State;
 use crate::db::{self, Conn};
 use crate::store::Page;
 use crate::store::events::{self, EventFilter};
-use crate::store::webhooks::sending::{self, DueWebhook};
+use crate::store::webhooks::sending::{self, DueWebhook, Hold};
 
 /// How many events are looked at for a page, how many it has, and how many bytes.
 const WINDOW: i64 = 2000;
@@ -46,16 +46,8 @@ pub async fn holds(conn: &mut Conn, due: &DueWebhook) -> db::Result<BTreeMap<Str
     if due.held == 0 {
         return Ok(BTreeMap::new());
     }
-    let stored = sending::holds(conn, due.scope, due.webhook.id).await?;
-    let holds = stored.into_iter().map(|it| Hold {
-        subject: it.subject_id,
-        sequence: it.sequence,
-        attempts: it.attempts,
-        refusals: it.refusals,
-        since: it.since,
-        next_attempt_at: it.next_attempt_at,
-    });
-    Ok(holds.map(|hold| (hold.subject.clone(), hold)).collect())
+    let holds = sending::holds(conn, due.scope, due.webhook.id).await?;
+    Ok(holds.into_iter().map(|hold| (hold.subject.clone(), hold)).collect())
 }
 
 impl Portion {

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use common::{DisabledReason, EventId, Timestamp};
 
 use super::client::Attempt;
+use crate::store::webhooks::sending::Hold;
 
 /// How long after each failure in a row a receiver is tried again, and after more of them.
 const STEPS: [TimeDelta; 4] =
@@ -37,18 +38,6 @@ pub struct State {
     pub last_success_at: Option<Timestamp>,
     pub last_status: Option<i32>,
     pub disabled: Option<DisabledReason>,
-}
-
-/// A subject that waits, at the event to try next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
-    pub subject: String,
-    pub sequence: i64,
-    pub attempts: i32,
-    pub refusals: i32,
-    /// When this event was first refused.
-    pub since: Timestamp,
-    pub next_attempt_at: Timestamp,
 }
 
 /// An event of a turn, and the attempt to send it; none if it was not tried.

@@ -20,6 +20,7 @@ use super::settle::Settlements;
 use super::trials::Trials;
 use super::turn::{Progress, Shared, Turn};
 use crate::db::{self, Db};
+use crate::error::LineLimit;
 use crate::fair::Turns;
 use crate::metrics::Metrics;
 use crate::secrets::{Place, SecretError, SecretKeys};
@@ -149,10 +150,7 @@ impl Sender {
                 continue;
             }
             let looked = self.look(&mut turns).await;
-            self.shared.metrics.task_ran("webhooks", looked.is_ok());
-            if let Err(error) = looked {
-                tracing::warn!(task = "webhooks", %error, "a background task failed");
-            }
+            self.shared.metrics.task_ran("webhooks", &looked);
         }
     }
 
@@ -179,7 +177,12 @@ impl Sender {
                 Ok(secrets) => chosen.push((due, secrets)),
                 Err(error) => {
                     let webhook = due.webhook.id;
-                    tracing::warn!(%webhook, %error, "the secret of a webhook cannot be opened");
+                    static LINES: LineLimit = LineLimit::new();
+                    LINES.write(|left_out| {
+                        tracing::warn!(
+                            %webhook, %error, left_out, "the secret of a webhook cannot be opened"
+                        );
+                    });
                 }
             }
         }

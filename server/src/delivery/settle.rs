@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use common::{EventType, Open, Timestamp, WebhookError, WebhookFailureId, WebhookUrl};
+use common::{
+    EventType, Open, Timestamp, WebhookError, WebhookFailure, WebhookFailureId, WebhookUrl,
+};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::sleep;
 
-use super::schedule::{Failure, Hold, Settlement, State};
+use super::schedule::{Failure, Settlement, State};
 use crate::db::{self, Db, Tx};
 use crate::events::{self, Actor, NewEvent, Origin, WebhookFacts};
 use crate::metrics::Metrics;
 use crate::store::Scope;
-use crate::store::webhooks::sending::{self, NewFailure, StoredHold};
+use crate::store::webhooks::sending;
 use crate::store::webhooks::{self, StoredWebhook};
 
 /// How many settlements one transaction writes at most.
@@ -67,10 +69,7 @@ impl Settlements {
             // In one order on all nodes, as each webhook is locked.
             batch.sort_by_key(|(settled, _)| settled.webhook.id);
             let written = write(db, batch.iter().map(|(settled, _)| settled)).await;
-            metrics.task_ran("webhook_results", written.is_ok());
-            if let Err(error) = &written {
-                tracing::warn!(task = "webhook_results", %error, "a background task failed");
-            }
+            metrics.task_ran("webhook_results", &written);
             let held = written.unwrap_or_default();
             for (at, (_, tell)) in batch.drain(..).enumerate() {
                 // Who does not wait any more was stopped.
@@ -106,13 +105,13 @@ impl Settled {
         }
         for settlement in &self.settlements {
             for held in &settlement.held {
-                sending::hold(tx, scope, id, &stored(held)).await?;
+                sending::hold(tx, scope, id, held).await?;
             }
             for subject in &settlement.released {
                 sending::release(tx, scope, id, subject).await?;
             }
             for failure in &settlement.failures {
-                sending::fail(tx, scope, id, &new_failure(failure, self.now)).await?;
+                sending::fail(tx, scope, id, &stored(failure, self.now)).await?;
             }
             if self.has_given_up && !settlement.delivered.is_empty() {
                 webhooks::forget_given_up(tx, scope, id, &settlement.delivered).await?;
@@ -169,41 +168,29 @@ fn with_state(webhook: StoredWebhook, state: State, now: Timestamp) -> StoredWeb
     }
 }
 
-fn stored(hold: &Hold) -> StoredHold {
-    StoredHold {
-        subject_id: hold.subject.clone(),
-        sequence: hold.sequence,
-        attempts: hold.attempts,
-        refusals: hold.refusals,
-        since: hold.since,
-        next_attempt_at: hold.next_attempt_at,
-    }
-}
-
-fn new_failure(failure: &Failure, now: Timestamp) -> NewFailure<'_> {
+fn stored(failure: &Failure, now: Timestamp) -> WebhookFailure {
     let attempt = &failure.attempt;
-    NewFailure {
-        id: WebhookFailureId::new(now),
+    WebhookFailure {
         event: Some(failure.event),
-        sequence: failure.sequence,
         attempt: failure.number,
         gave_up: failure.gave_up,
-        error: attempt.error.map_or("", WebhookError::as_str),
+        error: Open::from(attempt.error.map_or_else(String::new, |error| error.to_string())),
         status: attempt.status.map(i32::from),
-        response: attempt.response.as_deref(),
-        duration_ms: i32::try_from(attempt.duration.as_millis()).unwrap_or(i32::MAX),
-        at: now,
+        response: attempt.response.clone(),
+        duration_ms: attempt.millis(),
+        ..expired(failure.sequence, now)
     }
 }
 
-fn expired(last: i64, now: Timestamp) -> NewFailure<'static> {
-    NewFailure {
+/// The events up to this one were deleted before they could be sent.
+fn expired(sequence: i64, now: Timestamp) -> WebhookFailure {
+    WebhookFailure {
         id: WebhookFailureId::new(now),
         event: None,
-        sequence: last,
+        sequence,
         attempt: 0,
         gave_up: true,
-        error: WebhookError::Expired.as_str(),
+        error: Open::Known(WebhookError::Expired),
         status: None,
         response: None,
         duration_ms: 0,

@@ -90,10 +90,8 @@ struct Lanes {
 
 impl Turn {
     pub async fn run(self) {
-        if let Err(error) = self.send_all().await {
-            // The claim ends by itself, and the webhook is looked at again.
-            tracing::warn!(task = "webhooks", %error, "a background task failed");
-        }
+        // If it fails, the claim ends by itself, and the webhook is looked at again.
+        self.shared.metrics.task_ran("webhooks", &self.send_all().await);
     }
 
     async fn send_all(&self) -> db::Result<()> {
@@ -240,8 +238,7 @@ impl Turn {
     fn note(&self, event: &Event, attempt: &Attempt) {
         self.shared.metrics.note_delivery(attempt.error);
         let (webhook, status) = (self.due.webhook.id, attempt.status);
-        let millis = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX);
-        let (receiver, sequence) = (self.url.origin(), event.sequence);
+        let (receiver, sequence, millis) = (self.url.origin(), event.sequence, attempt.millis());
         match attempt.error {
             None => tracing::debug!(%webhook, receiver, sequence, status, millis, "sent an event"),
             Some(error) => {

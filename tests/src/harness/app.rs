@@ -17,12 +17,15 @@ use tokio::task::JoinHandle;
 use super::caller::Caller;
 use super::database::TestDatabase;
 
-/// With which all tests seal.
-static SECRET_KEYS: LazyLock<SecretKeys> = LazyLock::new(|| {
+/// The file with the key with which all tests seal.
+pub static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(|| {
     let file = NamedTempFile::new().unwrap();
     std::fs::write(&file, SecretKey::generate().expose()).unwrap();
-    SecretKeys::named(file.path().to_owned()).unwrap()
+    file
 });
+
+static SECRET_KEYS: LazyLock<SecretKeys> =
+    LazyLock::new(|| SecretKeys::named(SECRET_KEY.path().to_owned()).unwrap());
 
 /// Without events that nobody asked for.
 fn quiet() -> Config {

@@ -3,16 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, LazyLock, Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use common::{ApiKey, Mode};
-use licd::secrets::SecretKey;
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
-use crate::harness::{Caller, find, until};
+use crate::harness::{Caller, SECRET_KEY, find, until};
 
 /// The time in which a process starts or ends.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -105,13 +103,6 @@ fn set_up(serve: &mut Command, database: &str, settings: &[(&str, &str)]) {
     serve.env("LICD_WEBHOOK_ALLOW_NETS", "127.0.0.1");
     serve.envs(settings.iter().copied());
 }
-
-/// The file with the secret key of all processes.
-static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(|| {
-    let file = NamedTempFile::new().unwrap();
-    std::fs::write(&file, SecretKey::generate().expose()).unwrap();
-    file
-});
 
 /// The port on which a process listens, as the kernel knows it.
 fn listening_port(process: u32) -> Option<u16> {

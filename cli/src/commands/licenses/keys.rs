@@ -170,11 +170,7 @@ fn lost(error: Error) -> Error {
 
 /// A key from a prompt, or from stdin.
 pub async fn read(ctx: &Context, question: &str) -> Result<KeyText> {
-    let text = match ctx.prompts.can_ask() {
-        true => ctx.prompts.secret(question)?,
-        false => ctx.io.read_stdin().await?,
-    };
-    parse(&text)
+    parse(&ctx.read_secret(question).await?)
 }
 
 pub fn parse(text: &str) -> Result<KeyText> {

@@ -91,10 +91,7 @@ pub async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
 }
 
 async fn read_secret(ctx: &Context) -> Result<WebhookSecret> {
-    let text = match ctx.prompts.can_ask() {
-        true => ctx.prompts.secret("Secret")?,
-        false => ctx.io.read_stdin().await?,
-    };
+    let text = ctx.read_secret("Secret").await?;
     text.trim().parse().map_err(|error| Error::usage(format!("The secret {error}.")))
 }
 

@@ -1,7 +1,7 @@
 //! What the sender reads and writes: webhooks that have something to send, claims on them, holds, and
 //! how attempts ended.
 
-use common::{EventId, Timestamp, WebhookFailureId, WebhookId};
+use common::{Timestamp, WebhookFailure, WebhookId};
 use sqlx::types::Json;
 
 use super::{StoredWebhook, columns};
@@ -97,19 +97,21 @@ pub async fn claim(
     Ok(claimed.into_iter().map(|(id,)| id).collect())
 }
 
-/// A row of a hold.
-#[derive(Clone, sqlx::FromRow)]
-pub struct StoredHold {
-    pub subject_id: String,
+/// A subject that waits, at the event to try next.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Hold {
+    #[sqlx(rename = "subject_id")]
+    pub subject: String,
     pub sequence: i64,
     pub attempts: i32,
     pub refusals: i32,
+    /// When this event was first refused.
     pub since: Timestamp,
     pub next_attempt_at: Timestamp,
 }
 
 /// All holds of a webhook, those that are due first.
-pub async fn holds(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<StoredHold>> {
+pub async fn holds(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<Hold>> {
     conn.query(
         "select subject_id, sequence, attempts, refusals, since, next_attempt_at
          from webhook_holds where webhook_id = $2 and world = $1 order by next_attempt_at",
@@ -163,7 +165,7 @@ pub async fn settle(
     Ok(settled == 1)
 }
 
-pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &StoredHold) -> Result<()> {
+pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &Hold) -> Result<()> {
     conn.query(
         "insert into webhook_holds (world, webhook_id, subject_id, sequence, attempts, refusals,
              since, next_attempt_at)
@@ -173,7 +175,7 @@ pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &StoredHol
     )
     .bind_scope(scope)
     .bind(id)
-    .bind(&hold.subject_id)
+    .bind(&hold.subject)
     .bind(hold.sequence)
     .bind(hold.attempts)
     .bind(hold.refusals)
@@ -196,26 +198,12 @@ pub async fn release(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str
     Ok(())
 }
 
-/// An attempt that failed, as it is stored.
-pub struct NewFailure<'a> {
-    pub id: WebhookFailureId,
-    pub event: Option<EventId>,
-    pub sequence: i64,
-    pub attempt: i32,
-    pub gave_up: bool,
-    pub error: &'static str,
-    pub status: Option<i32>,
-    pub response: Option<&'a str>,
-    pub duration_ms: i32,
-    pub at: Timestamp,
-}
-
 /// Notes a failure. If its event was given up, it stands for all earlier attempts.
 pub async fn fail(
     conn: &mut Conn,
     scope: Scope,
     id: WebhookId,
-    failure: &NewFailure<'_>,
+    failure: &WebhookFailure,
 ) -> Result<()> {
     if failure.gave_up {
         conn.query(
@@ -240,9 +228,9 @@ pub async fn fail(
     .bind(failure.sequence)
     .bind(failure.attempt)
     .bind(failure.gave_up)
-    .bind(failure.error)
+    .bind(failure.error.to_string())
     .bind(failure.status)
-    .bind(failure.response)
+    .bind(&failure.response)
     .bind(failure.duration_ms)
     .bind(failure.at)
     .execute()
