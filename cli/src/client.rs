@@ -106,7 +106,7 @@ pub struct Written<T> {
 
 impl Client {
     pub fn new(target: Target, trace: Trace, patience: Patience) -> Result<Self> {
-        let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
+        let http = http(&target.server, target.timeout.std(), target.ca_cert.as_ref())?;
         let (planned, last_head) = (RefCell::default(), RefCell::default());
         Ok(Self { http, target, planned, trace, last_head, patience })
     }

@@ -6,6 +6,7 @@ mod lists;
 mod metadata;
 mod named;
 mod people;
+mod printer;
 mod resolve;
 mod same_name;
 mod search;
@@ -19,6 +20,7 @@ pub use lists::{ListFlags, print_or_collect};
 pub use metadata::{MetadataChange, MetadataFlags};
 pub use named::Named;
 pub use people::{did_you_mean, label, oddity, similar_users, spelled, visible};
+pub use printer::Printer;
 pub use resolve::{
     NameIndex, PlanOfProduct, find_user, key, keys_named, license, no_user, past_user, plan, plans,
     plans_by_product, user,

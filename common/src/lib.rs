@@ -29,6 +29,7 @@ mod user;
 mod validation;
 pub mod version;
 mod webhook;
+mod webhook_signature;
 mod webhook_text;
 
 pub use catalog::{
@@ -77,4 +78,5 @@ pub use webhook::{
     ResendEvent, Retried, UpdateWebhook, Webhook, WebhookError, WebhookEvent, WebhookFailure,
     WebhookField, WebhookState,
 };
+pub use webhook_signature::sign_webhook;
 pub use webhook_text::{WebhookSecret, WebhookUrl};

@@ -163,9 +163,9 @@ pub struct Webhook<S = WebhookState> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct WebhookEvent {
+pub struct WebhookEvent<E = Event> {
     #[serde(flatten)]
-    pub event: Event,
+    pub event: E,
     /// The event's `time`, under the name of Standard Webhooks.
     pub timestamp: Timestamp,
     pub mode: Mode,

@@ -7,7 +7,6 @@ mod portion;
 mod schedule;
 pub mod sender;
 pub mod settle;
-mod signature;
 mod trials;
 mod turn;
 

@@ -36,7 +36,7 @@ impl Shell {
         Self { folder: TempDir::new().unwrap(), server, key }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(program("licctl"));
         self.prepare(command.args(words).env_clear());
         command

@@ -1,5 +1,6 @@
 //! Webhooks: events reach their receivers, in order and signed, whatever these answer.
 
+mod listen;
 mod nodes;
 mod operator;
 mod receiver;
@@ -23,7 +24,8 @@ async fn record(app: &App, id: &str) -> Value {
     app.get(&format!("{WEBHOOKS}/{id}")).await.data().clone()
 }
 
-/// Tries at once what waits for its next attempt. Locks as all who change holds do: the webhook first.
+/// Tries at once what waits for its next attempt. As whoever changes holds, it locks the webhook
+/// first.
 async fn hurry(app: &App) {
     let past = Timestamp::now().plus(-chrono::TimeDelta::minutes(1));
     let mut tx = app.db().begin().await.unwrap();

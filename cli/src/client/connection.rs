@@ -2,21 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reqwest::Url;
 
 use super::cause;
 use crate::error::{Error, Exit, Result};
-use crate::output::Span;
 use crate::profile::is_loopback;
 use crate::terminal::unreadable;
 
 /// The HTTP client for a server, for requests with or without a key.
-pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
+pub fn http(server: &Url, timeout: Duration, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
-        .timeout(timeout.std());
+        .timeout(timeout);
     if is_loopback(server) {
         // A proxy would see the key, and could not reach this machine anyway.
         http = http.no_proxy();

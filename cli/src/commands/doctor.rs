@@ -234,8 +234,8 @@ async fn probe(
 ) -> std::result::Result<ProbeResponse, Finding> {
     let failed = |error: Error| Finding::from_error("connection", &error);
     let ca_cert = ctx.ca_cert(endpoint).map_err(failed)?;
-    let http =
-        client::http(&endpoint.server, ctx.globals.timeout, ca_cert.as_ref()).map_err(failed)?;
+    let http = client::http(&endpoint.server, ctx.globals.timeout.std(), ca_cert.as_ref())
+        .map_err(failed)?;
     let url = format!("{}{path}", address(&endpoint.server));
     let broken = |error: reqwest::Error| {
         let (why, fix) = match TlsFault::of(&error) {

@@ -1,7 +1,7 @@
 //! `licctl events`: the filters that its verbs share, and how an event is shown.
 
+pub mod feed;
 mod list;
-mod printer;
 mod subject;
 mod tail;
 

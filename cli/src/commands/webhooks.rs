@@ -2,6 +2,7 @@
 //! new one is shown once, on stdout, and nowhere else.
 
 mod change;
+mod listen;
 mod send;
 
 use common::{DisabledReason, Line, Open, WebhookFailure, WebhookState};
@@ -142,6 +143,7 @@ pub enum Verb {
     /// Send the events that were given up again, and what followed them
     Retry(WebhookArg),
     Failures(FailuresArgs),
+    Listen(listen::ListenArgs),
 }
 
 /// List webhooks, and how they do
@@ -190,6 +192,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Replay(args) => send::replay(ctx, args).await,
         Verb::Retry(it) => send::retry(ctx, &it).await,
         Verb::Failures(args) => failures(ctx, args).await,
+        Verb::Listen(args) => listen::run(ctx, args).await,
     }
 }
 

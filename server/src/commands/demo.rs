@@ -123,6 +123,7 @@ Then try:
     licctl users list
     licctl plans create --max-seats 5
     licctl licenses assign
+    licctl webhooks listen --forward-to http://localhost:3000/ --since 1h
 
 Ctrl-C stops the demo.
 "

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Timestamp, WebhookError, WebhookSecret, WebhookUrl};
+use common::{Timestamp, WebhookError, WebhookSecret, WebhookUrl, sign_webhook};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -17,7 +17,6 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::connect::Connector;
-use super::signature::sign;
 
 /// How long looking the host up, connecting, TLS and the head of the answer take together.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -291,7 +290,7 @@ fn request(
         .header(USER_AGENT, concat!("licd/", env!("CARGO_PKG_VERSION")))
         .header("webhook-id", id)
         .header("webhook-timestamp", timestamp)
-        .header("webhook-signature", sign(secrets, id, timestamp, body));
+        .header("webhook-signature", sign_webhook(secrets, id, timestamp, body));
     request.body(Full::new(body.clone())).ok()
 }
 

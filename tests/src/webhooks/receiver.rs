@@ -53,9 +53,13 @@ pub struct Receiver {
 impl Receiver {
     /// One that takes everything.
     pub async fn start() -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    /// Serves the connections of this listener.
+    pub fn on(listener: TcpListener) -> Self {
         let shared =
             Arc::new(Shared { received: Mutex::default(), answer: Mutex::new(Box::new(|_| 200)) });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let router = Router::new().route("/hook", post(receive)).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });

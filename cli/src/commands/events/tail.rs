@@ -1,19 +1,21 @@
-//! `licctl events tail`: prints events as they happen. It polls the server, and waits during
-//! outages.
-
-use std::time::Duration;
+//! `licctl events tail`: prints events as they happen.
 
 use clap::value_parser;
-use common::{Event, EventType, List, Open, Timestamp};
+use common::{EventType, Open};
 
-use super::printer::Printer;
-use super::{EventFilters, EventsPart, Order};
-use crate::client::Client;
+use super::feed::{Beginning, Feed};
+use super::{EventFilters, FIELDS, actor, change};
 use crate::commands::prelude::*;
+use crate::noun::Printer;
 use crate::output::{PastTime, Span};
 
-/// The pause between two requests when there was nothing new.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const COLUMNS: [Column; 5] = [
+    Column::fixed("TIME", 0, 24),
+    Column::fixed("TYPE", 0, 22),
+    Column::fixed("SUBJECT", 1, 30),
+    Column::fixed("BY", 2, 16),
+    Column::fixed("WHAT CHANGED", 0, 20),
+];
 
 /// Print events as they happen
 ///
@@ -73,45 +75,19 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
 
 /// Prints events until the last requested one, or until the reader closes the pipe.
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
-    let client = ctx.client().await?;
-    let printer = Printer::begin(ctx)?;
-    let from = args.since.map(|since| since.timestamp(ctx.now));
-    let mut after = match args.after {
-        Some(after) => after,
-        None if from.is_some() => 0,
-        None => end(client).await?,
-    };
+    let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
+    let since = args.since.map(|since| since.timestamp(ctx.now));
+    let beginning = Beginning { after: args.after, since };
+    let mut feed = Feed::new(ctx.client().await?, &args.filters, beginning).await?;
     loop {
-        let page = next(args, client, from, after).await?;
-        // It may restart, now that the address is known to be right.
-        client.wait_endlessly();
-        let caught_up = page.next_cursor.is_none();
-        for event in page.data.iter().filter(|event| event.sequence > after) {
-            printer.print(ctx, event)?;
-            let is_last = args.until.is_some_and(|until| event.kind == Open::Known(until));
-            if is_last || ctx.io.is_closed() {
-                return Ok(());
-            }
-        }
-        after = page.data.last().map_or(after, |event| event.sequence.max(after));
-        if caught_up {
-            tokio::time::sleep(POLL_INTERVAL).await;
+        let event = feed.next().await?;
+        let row = [TextCell::of(event.time), TextCell::of(&event.kind)];
+        let rest = [&event.subject.id, &actor(&event), &change(&event)].map(TextCell::text);
+        let row = row.into_iter().chain(rest).collect();
+        printer.print(ctx, &event, event.id.to_string(), row)?;
+        let is_last = args.until.is_some_and(|until| event.kind == Open::Known(until));
+        if is_last || ctx.io.is_closed() {
+            return Ok(());
         }
     }
-}
-
-async fn next(
-    args: &TailArgs,
-    client: &Client,
-    from: Option<Timestamp>,
-    after: i64,
-) -> Result<List<ApiRecord<Event>>> {
-    let part = EventsPart { from, to: None, order: Order::OldestFirst };
-    client.events().page(args.filters.query(&part).after(Some(after))).await
-}
-
-/// The sequence number of the last event of all.
-async fn end(client: &Client) -> Result<i64> {
-    let last = EventFilters::default().last(client, 1).await?;
-    Ok(last.first().map_or(0, |event| event.sequence))
 }

@@ -71,6 +71,7 @@ pub const LINES: &[&str] = &[
     "webhooks replay Shop --after 41",
     "webhooks retry Shop",
     "webhooks failures Shop",
+    "webhooks listen --forward-to http://localhost:3000/licd --after 99",
     "events list",
     "events tail --after 0 --until-type license.status_changed",
     "refusals list",

@@ -274,6 +274,9 @@ pub fn key() -> Value {
 fn events(request: &Request) -> Reply {
     let after = request.path.split(['?', '&']).find_map(|pair| pair.strip_prefix("after="));
     let after: i64 = after.unwrap_or("0").parse().unwrap();
+    if after == 99 {
+        return Reply::refusal(409, "sequence_ahead", "The last event has the sequence 3.");
+    }
     let mut all = [
         event(1, "license.created", &json!({ "maxSeats": 3 }), &Value::Null),
         event(2, "license.updated", &json!({ "maxSeats": 5 }), &json!({ "maxSeats": 3 })),

@@ -3,18 +3,31 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::WebhookSecret;
-use ring::hmac::{Context, HMAC_SHA256, Key};
+use ring::hmac::{self, Context, HMAC_SHA256};
+use zeroize::Zeroizing;
 
-/// One signature for each secret, separated by spaces: during a roll there are several.
-pub fn sign(secrets: &[WebhookSecret], id: &str, timestamp: u64, body: &[u8]) -> String {
+use crate::{ApiKey, WebhookSecret};
+
+/// The header `webhook-signature`: one signature for each secret, separated by spaces, since there
+/// are several during a roll. The timestamp is in seconds.
+pub fn sign_webhook(secrets: &[WebhookSecret], id: &str, timestamp: u64, body: &[u8]) -> String {
     let signed = secrets.iter().map(|secret| {
-        let mut context = Context::with_key(&Key::new(HMAC_SHA256, secret.bytes()));
+        let mut context = Context::with_key(&hmac::Key::new(HMAC_SHA256, secret.bytes()));
         context.update(format!("{id}.{timestamp}.").as_bytes());
         context.update(body);
         format!("v1,{}", STANDARD.encode(context.sign()))
     });
     signed.collect::<Vec<_>>().join(" ")
+}
+
+impl WebhookSecret {
+    /// The secret of a receiver on the machine of somebody who has this key: the same each time, so
+    /// that the receiver is set up once.
+    pub fn of_key(key: &ApiKey) -> Self {
+        let key = hmac::Key::new(HMAC_SHA256, key.expose().as_bytes());
+        let tag = hmac::sign(&key, b"the secret of licctl webhooks listen");
+        Self::from_bytes(Zeroizing::new(tag.as_ref().to_vec()))
+    }
 }
 
 #[cfg(test)]
@@ -27,7 +40,7 @@ mod tests {
         let secret: WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         let body = br#"{"test": 2432232314}"#;
         let sign = |secrets: &[WebhookSecret]| {
-            sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)
+            sign_webhook(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)
         };
         let expected = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         assert_eq!(sign(std::slice::from_ref(&secret)), expected);

@@ -1,0 +1,67 @@
+//! New events one by one, in order, each once: the server is polled, and waited for in outages.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use common::{Event, Timestamp};
+
+use super::{EventFilters, EventsPart, Order};
+use crate::client::Client;
+use crate::commands::prelude::*;
+
+/// The pause between two requests when there was nothing new.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Where it begins: after this event, or at this time, or with the next event.
+#[derive(Clone, Copy)]
+pub struct Beginning {
+    pub after: Option<i64>,
+    pub since: Option<Timestamp>,
+}
+
+pub struct Feed<'a> {
+    client: &'a Client,
+    query: Query,
+    after: i64,
+    page: VecDeque<ApiRecord<Event>>,
+    is_at_end: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub async fn new(client: &'a Client, filters: &EventFilters, begin: Beginning) -> Result<Self> {
+        let after = match begin {
+            Beginning { after: Some(after), .. } => after,
+            Beginning { since: Some(_), .. } => 0,
+            _ => end(client).await?,
+        };
+        let part = EventsPart { from: begin.since, to: None, order: Order::OldestFirst };
+        let (query, page) = (filters.query(&part), VecDeque::new());
+        Ok(Self { client, query, after, page, is_at_end: false })
+    }
+
+    /// The next event, however long it takes.
+    pub async fn next(&mut self) -> Result<ApiRecord<Event>> {
+        loop {
+            if let Some(event) = self.page.pop_front() {
+                self.after = event.sequence;
+                return Ok(event);
+            }
+            if self.is_at_end {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+            let query = self.query.clone().after(Some(self.after));
+            let page = self.client.events().page(query).await?;
+            // It may restart, now that the address is known to be right.
+            self.client.wait_endlessly();
+            self.is_at_end = page.next_cursor.is_none();
+            let new = page.data.into_iter().filter(|event| event.sequence > self.after);
+            self.page = new.collect();
+        }
+    }
+}
+
+/// The sequence number of the last event of all.
+async fn end(client: &Client) -> Result<i64> {
+    let last = EventFilters::default().last(client, 1).await?;
+    Ok(last.first().map_or(0, |event| event.sequence))
+}

@@ -1,0 +1,172 @@
+//! `licctl webhooks listen`: sends events to a program on this machine, as a webhook would.
+
+use std::time::{Duration, Instant};
+
+use common::{
+    ApiKey, Event, EventId, EventPattern, Timestamp, WebhookEvent, WebhookSecret, WebhookUrl,
+    sign_webhook,
+};
+use reqwest::StatusCode;
+
+use crate::client::{Client, cause, http};
+use crate::commands::events::EventFilters;
+use crate::commands::events::feed::{Beginning, Feed};
+use crate::commands::prelude::*;
+use crate::noun::Printer;
+use crate::output::PastTime;
+
+/// How long the program has for its answer, as receivers have.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// The pauses between attempts to reach it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+const COLUMNS: [Column; 5] = [
+    Column::fixed("TIME", 1, 24),
+    Column::fixed("TYPE", 0, 26),
+    Column::fixed("SUBJECT", 2, 30),
+    Column::fixed("ANSWER", 0, 6),
+    Column::fixed("SEQUENCE", 0, 8),
+];
+
+/// Send events to a program on this machine, as a webhook would
+///
+/// Nothing is set up on the server, and the machine needs no public address. Events are signed with
+/// a secret that is shown first and stays the same. They are sent one by one, beginning with the
+/// next one, or at --after or --since; whatever the program answers is shown, and the next one
+/// follows. A program that cannot be reached is waited for. To go on where it ended: --after with
+/// the last sequence.
+#[derive(Args)]
+pub struct ListenArgs {
+    /// The program's address, such as http://localhost:3000/licd
+    #[arg(long, value_name = "ADDRESS")]
+    forward_to: WebhookUrl,
+    /// Send only events of this type, such as seat.taken or license.* (repeatable, or
+    /// comma-separated) [default: all]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    types: Vec<EventPattern>,
+    /// Begin at this time: a duration before now, a date (midnight UTC) or a time
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastTime>,
+    /// Begin after this sequence number
+    #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
+    #[arg(value_parser = clap::value_parser!(i64).range(0..))]
+    after: Option<i64>,
+}
+
+/// What a program answered.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    event: EventId,
+    #[serde(rename = "type")]
+    kind: String,
+    subject: String,
+    status: u16,
+    duration_ms: u128,
+    sequence: i64,
+}
+
+const FIELDS: &str = "event type subject status durationMs sequence";
+
+pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
+    ctx.refuse_dry_run()?;
+    let client = ctx.client().await?;
+    let program = Program::new(client, &args.forward_to).await?;
+    let since = args.since.map(|since| since.timestamp(ctx.now));
+    let beginning = Beginning { after: args.after, since };
+    let mut feed = Feed::new(client, &EventFilters::default(), beginning).await?;
+    ctx.interruption.expect();
+    let secret = program.secrets[0].expose();
+    ctx.note(&format!("The secret of this receiver is {}.", *secret));
+    let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
+    while !ctx.io.is_closed() {
+        let event = feed.next().await?;
+        if !is_chosen(&args.types, &event) {
+            continue;
+        }
+        let answer = program.send(ctx, &event).await?;
+        let tone = if is_taken(answer.status) { Tone::Good } else { Tone::Bad };
+        let row = vec![
+            TextCell::of(event.time),
+            TextCell::of(&event.kind),
+            TextCell::text(&answer.subject),
+            TextCell::of(answer.status).toned(tone),
+            TextCell::of(answer.sequence),
+        ];
+        printer.print(ctx, &answer, answer.sequence.to_string(), row)?;
+    }
+    Ok(View::printed())
+}
+
+fn is_chosen(types: &[EventPattern], event: &Event) -> bool {
+    let kind = event.kind.to_string();
+    types.is_empty() || types.iter().any(|it| EventPattern::matches(it.as_str(), &kind))
+}
+
+fn is_taken(status: u16) -> bool {
+    StatusCode::from_u16(status).is_ok_and(|status| status.is_success())
+}
+
+/// The program that gets the events, and what they tell of their origin.
+struct Program<'a> {
+    http: reqwest::Client,
+    url: &'a WebhookUrl,
+    secrets: [WebhookSecret; 1],
+    key: &'a ApiKey,
+    tenant_id: common::TenantId,
+}
+
+impl<'a> Program<'a> {
+    async fn new(client: &'a Client, url: &'a WebhookUrl) -> Result<Self> {
+        let (http, key) = (http(url.url(), TIMEOUT, None)?, client.key());
+        let tenant_id = client.current_key().await?.tenant.id;
+        Ok(Self { http, url, secrets: [WebhookSecret::of_key(key)], key, tenant_id })
+    }
+
+    /// Sends an event until it is answered.
+    async fn send(&self, ctx: &Context, event: &ApiRecord<Event>) -> Result<Answer> {
+        let (mode, tenant_id) = (self.key.mode(), self.tenant_id);
+        let body = WebhookEvent { event, timestamp: event.time, mode, tenant_id };
+        let body = serde_json::to_vec(&body).map_err(Error::internal)?;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let begun = Instant::now();
+            match self.try_once(&event.id.to_string(), &body).await {
+                Ok(status) => {
+                    if pause > FIRST_PAUSE {
+                        ctx.note("The program is back.");
+                    }
+                    return Ok(Answer {
+                        event: event.id,
+                        kind: event.kind.to_string(),
+                        subject: event.subject.id.clone(),
+                        status: status.as_u16(),
+                        duration_ms: begun.elapsed().as_millis(),
+                        sequence: event.sequence,
+                    });
+                }
+                Err(error) => {
+                    if pause == FIRST_PAUSE {
+                        let (url, why) = (self.url.as_str(), cause(&error));
+                        ctx.note(&format!("{url} does not answer ({why}). Waiting."));
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn try_once(&self, id: &str, body: &[u8]) -> reqwest::Result<StatusCode> {
+        let timestamp = Timestamp::now().millis() / 1000;
+        let signature = sign_webhook(&self.secrets, id, timestamp, body);
+        let request = self.http.post(self.url.url().clone()).body(body.to_vec());
+        let request = request
+            .header("content-type", "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", timestamp)
+            .header("webhook-signature", signature);
+        Ok(request.send().await?.status())
+    }
+}
