@@ -159,6 +159,13 @@ pub struct Webhook<S = WebhookState> {
     pub updated_at: Timestamp,
 }
 
+impl<S: PartialEq<WebhookState>> Webhook<S> {
+    /// Whether somebody has to look at it.
+    pub fn needs_attention(&self) -> bool {
+        self.state != WebhookState::Healthy || self.given_up > 0 || self.secret_missing
+    }
+}
+
 /// The body of a request to a receiver: an event, and where it comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]

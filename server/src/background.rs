@@ -75,7 +75,7 @@ impl Tasks {
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("phrases", Work::complete_phrases);
         tasks.spawn("notices", Work::give_notices);
-        if !app.webhooks_are_off {
+        if !app.webhooks.is_off {
             tasks.spawn("webhooks", |work| work.webhooks.run());
             tasks.spawn("webhook_results", |work| work.webhooks.settle());
         }

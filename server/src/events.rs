@@ -3,78 +3,21 @@
 //!
 //! Nothing secret can get into an event, since constructors take records as callers see them.
 
+mod origin;
 mod record;
 
-use std::sync::Arc;
-
 use common::{
-    Activation, ActorType, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, KeyId,
-    License, LicenseDetails, LicenseKey, Line, Name, Plan, Product, RelatedRecords, SessionId,
-    SubjectType, Tenant, User, UserId, WebhookId,
+    Activation, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, License,
+    LicenseDetails, LicenseKey, Line, Plan, Product, RelatedRecords, SubjectType, Tenant, User,
+    UserId, WebhookId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::store::Scope;
 
+pub use origin::{Actor, Origin};
 pub use record::record;
-
-/// The author of a change.
-#[derive(Clone, Debug)]
-pub enum Actor {
-    /// An API key. If the name is missing, the stored one is recorded.
-    Key { id: KeyId, name: Option<Name> },
-    /// A session in the dashboard, and the key that opened it.
-    Session { id: SessionId, key: KeyId, name: Name },
-    /// A licd command on the server's host.
-    Host { command: &'static str },
-    /// licd itself.
-    System,
-}
-
-impl Actor {
-    fn kind(&self) -> ActorType {
-        match self {
-            Self::Key { .. } => ActorType::Key,
-            Self::Session { .. } => ActorType::Session,
-            Self::Host { .. } => ActorType::Host,
-            Self::System => ActorType::System,
-        }
-    }
-
-    fn key(&self) -> Option<KeyId> {
-        match self {
-            Self::Key { id: key, .. } | Self::Session { key, .. } => Some(*key),
-            Self::Host { .. } | Self::System => None,
-        }
-    }
-
-    fn session(&self) -> Option<SessionId> {
-        match self {
-            Self::Session { id, .. } => Some(*id),
-            Self::Key { .. } | Self::Host { .. } | Self::System => None,
-        }
-    }
-
-    fn name(&self) -> Option<&str> {
-        match self {
-            Self::Key { name, .. } => name.as_ref().map(Name::as_str),
-            Self::Session { name, .. } => Some(name.as_str()),
-            Self::Host { command } => Some(command),
-            Self::System => None,
-        }
-    }
-}
-
-/// Where a change comes from.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    pub actor: Actor,
-    /// The world in which the actor acts.
-    pub scope: Scope,
-    /// The request that made the change, if there is one.
-    pub request_id: Option<Arc<str>>,
-}
 
 /// An event that is not recorded yet.
 #[derive(Clone, Debug)]

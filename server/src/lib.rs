@@ -90,7 +90,8 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
     let (keys, client) = (config.secret_keys.clone(), Client::new(connector));
-    let webhooks = Arc::new(Sender::new(db.clone(), keys, client, metrics.clone()));
+    let webhooks =
+        Arc::new(Sender::new(db.clone(), keys, client, metrics.clone(), config.webhooks.are_off));
     let (sign_ins, wrong_keys) = Default::default();
     let parts = Parts {
         db,
@@ -103,7 +104,6 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         metrics,
         readiness,
         webhooks,
-        webhooks_are_off: config.webhooks.are_off,
         sign_ins,
         wrong_keys,
     };

@@ -30,6 +30,7 @@ pub mod sign_in;
 mod typed_users;
 pub mod users;
 mod visitor;
+pub mod webhooks;
 
 pub use errors::{form_opened, refuse_cross_site, render};
 pub use visitor::{Viewer, front_door, home};

@@ -104,7 +104,7 @@ impl SecretKeys {
     }
 
     /// The file beside an SQLite database.
-    fn path_beside(database: &Path) -> PathBuf {
+    pub fn path_beside(database: &Path) -> PathBuf {
         let mut name = database.as_os_str().to_owned();
         name.push(".secret");
         name.into()
@@ -118,6 +118,11 @@ impl SecretKeys {
         }
         let read = Mutex::new(Read { keys, at: Some(Instant::now()) });
         Ok(Self(Arc::new(Shared { file: Some(file), read })))
+    }
+
+    /// Their file, if it has any.
+    pub fn file(&self) -> Option<&Path> {
+        self.path().filter(|_| !self.ids().is_empty())
     }
 
     fn path(&self) -> Option<&Path> {

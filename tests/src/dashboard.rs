@@ -10,6 +10,7 @@ mod products;
 mod reference;
 mod sign_in;
 mod users;
+mod webhooks;
 
 use common::{Mode, Role};
 

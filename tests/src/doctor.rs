@@ -1,13 +1,17 @@
 //! `licd doctor`: what it finds on a sound database, and on one with each fault. What only one of the
 //! two databases can have is in `host::doctor` and in `cluster::doctor`.
 
-use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::harness::TestDatabase;
-use crate::nodes::process::{Process, command, first_key};
+use crate::harness::{App, SECRET_KEY, TestDatabase};
+use crate::nodes::process::{Process, command, first_key, licd};
 
 /// What the doctor printed.
+#[derive(Debug)]
 pub struct Examination {
     pub code: Option<i32>,
     findings: Vec<Value>,
@@ -65,6 +69,38 @@ async fn a_sound_database_has_no_problem() {
     }
     assert!(problems.is_empty(), "{problems:#?}");
     assert!(licd.stop().success());
+}
+
+/// Without the keys of their secrets webhooks wait, and nobody notices.
+#[tokio::test]
+async fn the_keys_of_sealed_secrets_are_looked_for() {
+    let app = App::with_webhooks().await;
+    let webhook = json!({ "url": "https://example.com/licd" });
+    app.post("/api/v1/admin/webhooks", webhook).await.data();
+    let database = app.stop().await;
+    let found = |file: &Path, kept: &str| {
+        let file = ("LICD_SECRET_KEY_FILE", file.to_str().unwrap());
+        Examination::of(&database.url, &[file, ("LICD_EVENTS_KEEP", kept)])
+    };
+    let sound = found(SECRET_KEY.path(), "400d");
+    let opens = "secret key: it opens the secrets of all webhooks []".to_owned();
+    assert!(sound.with("ok").contains(&opens), "{:?}", sound.with("ok"));
+    let problems = |found: &Examination| {
+        let mut problems = found.with("problem");
+        problems.retain(|line| !line.starts_with("durability: f"));
+        problems
+    };
+    assert!(problems(&sound).is_empty(), "{:?}", problems(&sound));
+    let other = tempfile::NamedTempFile::new().unwrap();
+    fs::write(other.path(), licd(&["secret-key", "generate"]).stdout).unwrap();
+    let locked = found(other.path(), "6d");
+    let said = "secret key: 1 webhooks are not sent: their secrets need the key ";
+    assert!(problems(&locked)[0].starts_with(said), "{:?}", problems(&locked));
+    let warned = locked.with("warning");
+    assert!(warned.iter().any(|line| line.starts_with("events: events are deleted")), "{warned:?}");
+    fs::write(other.path(), "no key").unwrap();
+    let damaged = found(other.path(), "400d");
+    assert!(problems(&damaged)[0].contains("line 1 is no undamaged secret key"), "{damaged:?}");
 }
 
 /// Runs a statement in the database.

@@ -3,7 +3,7 @@
 mod listen;
 mod nodes;
 mod operator;
-mod receiver;
+pub mod receiver;
 
 use common::Timestamp;
 use serde_json::{Value, json};

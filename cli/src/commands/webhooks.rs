@@ -89,11 +89,6 @@ fn given_up(webhook: &Webhook) -> TextCell {
     if webhook.given_up > 0 { cell.toned(Tone::Bad) } else { cell }
 }
 
-/// Whether somebody has to look at it.
-fn needs_attention(webhook: &Webhook) -> bool {
-    webhook.state != WebhookState::Healthy || webhook.given_up > 0 || webhook.secret_missing
-}
-
 impl Named for ApiRecord<WebhookFailure> {
     const NOUN: &str = "failure";
     fn id(&self) -> String {
@@ -202,7 +197,7 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
     }
     let all = noun::all::<Webhook>(ctx).await?;
     let view = noun::several(ctx, &all, &NameIndex::default())?;
-    let is_fine = !all.iter().any(|webhook| needs_attention(webhook));
+    let is_fine = !all.iter().any(|webhook| webhook.needs_attention());
     Ok(if is_fine { view } else { view.exit(Exit::Negative) })
 }
 

@@ -7,6 +7,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use licd::copy::{self, Step, TableDigest};
 use licd::db::{DatabaseUrl, Db};
+use licd::secrets::SecretKeys;
 
 use super::{ExposedFiles, UrlParser, print, say};
 
@@ -42,9 +43,26 @@ impl Copy {
             print(line(digest))?;
         }
         say(format_args!("Copied {} to {}, and verified every row.", self.from, self.to));
+        if digests.iter().any(|digest| digest.table == "webhooks" && digest.rows > 0) {
+            say(format_args!("Its webhooks need the same secret keys: {}.", self.secret_keys()));
+        }
         from.close().await;
         to.close().await;
         Ok(())
+    }
+}
+
+impl Copy {
+    /// Where the secret keys of the copied database are.
+    fn secret_keys(&self) -> String {
+        let setting = "LICD_SECRET_KEY_FILE";
+        match &self.from {
+            DatabaseUrl::Postgres(_) => format!("those in the file of {setting}"),
+            DatabaseUrl::Sqlite(path) => {
+                let beside = SecretKeys::path_beside(path);
+                format!("give the new licd the file {} by {setting}", beside.display())
+            }
+        }
     }
 }
 

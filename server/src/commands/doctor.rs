@@ -7,6 +7,7 @@ mod host;
 mod postgres;
 mod settings;
 mod sqlite;
+mod webhooks;
 
 use anyhow::bail;
 use licd::db::DatabaseUrl;
@@ -58,7 +59,9 @@ async fn findings(database: Database) -> Vec<Finding> {
     findings.push(host::open_files());
     match url {
         Err(error) => findings.push(Finding::problem("database", format!("{error:#}"))),
-        Ok(DatabaseUrl::Postgres(hosts)) => findings.extend(postgres::check(&hosts).await),
+        Ok(ref url @ DatabaseUrl::Postgres(ref hosts)) => {
+            findings.extend(postgres::check(url, hosts).await);
+        }
         Ok(url @ DatabaseUrl::Sqlite(_)) => {
             findings.extend(host::files(url.clone(), is_allowed).await);
             if let DatabaseUrl::Sqlite(path) = url {

@@ -26,7 +26,12 @@ impl SecretKey {
 pub struct SecretKeyFile {
     /// The file with the secret keys that seal secrets in the database, the same on each node. By
     /// default it is beside an SQLite database, with .secret after its name, and made when needed.
-    #[arg(long = "secret-key-file", env = "LICD_SECRET_KEY_FILE", value_name = "FILE")]
+    #[arg(
+        id = "secret_key_file",
+        long = "secret-key-file",
+        env = "LICD_SECRET_KEY_FILE",
+        value_name = "FILE"
+    )]
     path: Option<PathBuf>,
 }
 

@@ -39,7 +39,7 @@ pub struct Serve {
     #[command(flatten)]
     database: Database,
     #[command(flatten)]
-    secret_keys: SecretKeyFile,
+    pub secret_keys: SecretKeyFile,
     /// How many requests each API key may make: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
@@ -49,7 +49,7 @@ pub struct Serve {
     new_users: NewUserLimit,
     /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
-    events_keep: Retention,
+    pub events_keep: Retention,
     /// How many days before a license ends events tell of it, besides the end itself and that of its
     /// grace: 30,7,1, or off for no such events.
     #[arg(long, env = "LICD_EXPIRY_NOTICES", default_value_t, value_name = "DAYS")]

@@ -6,3 +6,23 @@ mod sqlite;
 
 pub use postgres::{Postgres, PostgresFacts, postgres_servers};
 pub use sqlite::Sqlite;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::Deserialize;
+
+/// The secrets of each webhook, as JSON.
+const SECRETS: &str = "select cast(secrets as text) from webhooks order by id limit 10000";
+
+/// The current secret of each webhook, sealed.
+fn sealed(secrets: &[String]) -> Vec<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Secret {
+        sealed: String,
+    }
+    let current = |json: &String| {
+        let secrets: Vec<Secret> = serde_json::from_str(json).ok()?;
+        STANDARD_NO_PAD.decode(&secrets.first()?.sealed).ok()
+    };
+    secrets.iter().map(|json| current(json).unwrap_or_default()).collect()
+}

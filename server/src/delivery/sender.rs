@@ -55,6 +55,8 @@ pub struct Sender {
     shared: Arc<Shared>,
     pub secrets: SecretKeys,
     pub trials: Trials,
+    /// Whether this node sends nothing.
+    pub is_off: bool,
     running: Mutex<HashMap<WebhookId, Running>>,
     ended: Notify,
 }
@@ -102,7 +104,13 @@ pub async fn open_secrets(
 }
 
 impl Sender {
-    pub fn new(db: Db, secrets: SecretKeys, client: Client, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        db: Db,
+        secrets: SecretKeys,
+        client: Client,
+        metrics: Arc<Metrics>,
+        is_off: bool,
+    ) -> Self {
         let shared = Shared {
             db,
             client,
@@ -116,6 +124,7 @@ impl Sender {
             shared: Arc::new(shared),
             secrets,
             trials: Trials::default(),
+            is_off,
             running: Mutex::default(),
             ended: Notify::new(),
         }

@@ -30,7 +30,6 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
     pub webhooks: Arc<Sender>,
-    pub webhooks_are_off: bool,
     pub sign_ins: SignInLimit,
     pub wrong_keys: WrongKeys,
 }

@@ -34,6 +34,9 @@ use protocol::Protocol;
 const MAX_CONNECTIONS: usize = 8192;
 /// How many files everything else needs: the database, the log, the runtime.
 const RESERVED_FILES: u64 = 64;
+/// How many connections to the receivers of webhooks there are at most; where few files may be open,
+/// an eighth of these are kept for them.
+const WEBHOOK_FILES: u64 = 1024;
 /// How many newcomers the kernel may hold until they are accepted, instead of the usual 128. One for
 /// whom there is no room tries again after a second. Linux allows 4096 itself, unless set otherwise.
 const BACKLOG: i32 = 4096;
@@ -224,7 +227,8 @@ fn room_for_connections() -> usize {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(files - RESERVED_FILES.min(files / 2)).unwrap_or(usize::MAX)
+    let reserved = RESERVED_FILES.min(files / 2) + WEBHOOK_FILES.min(files / 8);
+    usize::try_from(files - reserved).unwrap_or(usize::MAX)
 }
 
 fn log_panic(ended: Result<Result<(), Aborted>, JoinError>) {

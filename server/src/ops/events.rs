@@ -106,6 +106,13 @@ fn is<T: FromStr>(text: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention(Option<u16>);
 
+impl Retention {
+    /// None: forever.
+    pub fn days(self) -> Option<u16> {
+        self.0
+    }
+}
+
 impl Default for Retention {
     fn default() -> Self {
         Self(Some(400))

@@ -1,12 +1,14 @@
 //! Webhooks: where events are sent. Sending itself is in `delivery`.
 
+mod by_hand;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chrono::TimeDelta;
 use common::{
-    CreateWebhook, CreatedWebhook, DisabledReason, Event, EventId, EventPattern, EventType, Open,
-    ReplayWebhook, Retried, RollKey, Timestamp, UpdateWebhook, Webhook, WebhookFailure,
-    WebhookFailureId, WebhookField, WebhookId, WebhookSecret, WebhookState,
+    CreateWebhook, CreatedWebhook, DisabledReason, EventPattern, EventType, Open, ReplayWebhook,
+    Retried, RollKey, Timestamp, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId,
+    WebhookField, WebhookId, WebhookSecret, WebhookState, WebhookUrl,
 };
 
 use super::change::{Change, Events};
@@ -14,13 +16,16 @@ use super::members::{refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::db::{self, AsWritten, Db};
+use crate::delivery::client::Client;
 use crate::delivery::sender::place;
 use crate::delivery::settle::facts;
 use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
 use crate::secrets::SecretKeys;
 use crate::store::webhooks::{CountedWebhook, StoredSecret, StoredWebhook, sending};
-use crate::store::{Found, Page, Scope, events, webhooks};
+use crate::store::{Found, Page, events, webhooks};
+
+pub use by_hand::send;
 
 const NOT_FOUND: Error = Error::NotFound("webhook");
 /// How many webhooks a mode of a tenant has at most.
@@ -29,6 +34,16 @@ const MOST: usize = 20;
 const MOST_OLD_SECRETS: usize = 3;
 /// How much earlier than its time a replay begins, since the clocks of nodes differ.
 const DISORDER: TimeDelta = TimeDelta::minutes(1);
+
+/// Refuses an address that webhooks may not reach.
+pub fn check(client: &Client, url: &WebhookUrl) -> Result<(), Error> {
+    if client.allows(url) {
+        return Ok(());
+    }
+    let rule = "url must be https and a public address: webhooks may not reach this one, unless the \
+                operator of licd names it in LICD_WEBHOOK_ALLOW_NETS";
+    Err(Error::invalid("url", rule))
+}
 
 /// The record of a webhook.
 fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhook {
@@ -133,17 +148,22 @@ pub async fn get(view: View, keys: &SecretKeys, id: WebhookId) -> Result<Webhook
     Ok(record(&found.ok_or(NOT_FOUND)?, keys, Timestamp::now()))
 }
 
-/// A page of them. There are so few that all are read.
+/// All of them, oldest first: there are few.
+pub async fn all(view: View, keys: &SecretKeys) -> Result<Vec<Webhook>, Error> {
+    let found = webhooks::all(&mut view.read().await?, view.scope).await?;
+    let now = Timestamp::now();
+    Ok(found.iter().map(|counted| record(counted, keys, now)).collect())
+}
+
 pub async fn page(
     view: View,
     keys: &SecretKeys,
     page: Page<WebhookId>,
 ) -> Result<Vec<Webhook>, Error> {
-    let found = webhooks::all(&mut view.read().await?, view.scope).await?;
-    let now = Timestamp::now();
-    let reached = found.iter().filter(|counted| page.reaches(counted.stored.id));
-    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    Ok(reached.take(limit).map(|counted| record(counted, keys, now)).collect())
+    let mut found = all(view, keys).await?;
+    found.retain(|webhook| page.reaches(webhook.id));
+    found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+    Ok(found)
 }
 
 /// Who mended it need not wait: it is tried at once.
@@ -312,37 +332,6 @@ pub async fn failures(
 ) -> Result<Found<WebhookFailure, WebhookFailureId>, Error> {
     let records = webhooks::failures(&mut view.read().await?, view.scope, id, page).await?;
     Ok(Found { records, rest: None })
-}
-
-/// What is needed to send an event by hand: the webhook, and a recorded event if one is named.
-pub async fn to_send(
-    view: &View,
-    id: WebhookId,
-    event: Option<EventId>,
-) -> Result<(StoredWebhook, Option<Event>), Error> {
-    let mut conn = view.read().await?;
-    let found = webhooks::find(&mut conn, view.scope, id).await?.ok_or(NOT_FOUND)?;
-    let event = match event {
-        None => None,
-        Some(event) => {
-            let recorded = events::find(&mut conn, view.scope, event).await?;
-            Some(recorded.ok_or_else(|| Error::unknown("event", "event"))?)
-        }
-    };
-    Ok((found.stored, event))
-}
-
-/// An event was sent by hand, and taken: it is not given up any more, and the receiver is up.
-pub async fn was_sent(mut change: Change, id: WebhookId, sequence: i64) -> Result<(), Error> {
-    let scope: Scope = change.scope();
-    let Some(mut stored) = webhooks::lock(&mut change, scope, id).await? else { return Ok(()) };
-    webhooks::forget_given_up(&mut change, scope, id, &[sequence]).await?;
-    if stored.failing_since.is_some() {
-        try_at_once(&mut stored);
-        webhooks::update(&mut change, scope, &stored).await?;
-    }
-    change.commit(Changed(()), Events::none()).await?;
-    Ok(())
 }
 
 /// Deletes failures of more than 30 days ago, in portions.

@@ -2,14 +2,14 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::{LicenseId, PlanId, ProductId, UserId};
+use common::{LicenseId, PlanId, ProductId, UserId, WebhookId};
 use serde::Deserialize;
 
 use super::{Editor, Notice, Visitor};
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Form, Id};
-use crate::ops::{licenses, plans, products, users};
+use crate::ops::{licenses, plans, products, users, webhooks};
 
 /// The fields of such a form: none of its own.
 #[derive(Deserialize)]
@@ -61,6 +61,18 @@ pub async fn user(
     let deleted = Box::pin(users::delete(change, id)).await;
     let kept = (format!("/users/{id}"), Notice::ChangedMeanwhile);
     next_page(&visitor, deleted, ("/users", Notice::UserDeleted), kept)
+}
+
+pub async fn webhook(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<WebhookId>,
+    Form { seen, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let change = visitor.change(&app, seen).await?;
+    let deleted = Box::pin(webhooks::delete(change, &app.webhooks.secrets, id)).await;
+    let kept = (format!("/webhooks/{id}"), Notice::ChangedMeanwhile);
+    next_page(&visitor, deleted, ("/webhooks", Notice::WebhookDeleted), kept)
 }
 
 /// The page, with its notice, after a record was deleted or kept.

@@ -68,7 +68,7 @@ impl<'a> EventRecord<'a> {
             Open::Known(kind @ SubjectType::Product) => named(*kind, "products"),
             Open::Known(kind @ SubjectType::Plan) => named(*kind, "plans"),
             Open::Known(kind @ SubjectType::Tenant) => Self { path: None, ..named(*kind, "") },
-            Open::Known(kind @ SubjectType::Webhook) => record(*kind, None, None),
+            Open::Known(kind @ SubjectType::Webhook) => record(*kind, None, page("webhooks")),
             Open::Unknown(kind) => Self { kind, text: id.to_owned(), path: None },
         };
         let user = related
@@ -87,6 +87,7 @@ pub fn is_deletion(event: &Event) -> bool {
                 | EventType::PlanDeleted
                 | EventType::LicenseDeleted
                 | EventType::UserDeleted
+                | EventType::WebhookDeleted
         )
     )
 }

@@ -49,13 +49,14 @@ pub struct Section {
     pub current: Option<&'static str>,
 }
 
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("Overview", ""),
     ("Licenses", "/licenses"),
     ("Users", "/users"),
     ("Refusals", "/refusals"),
     ("Products", "/products"),
     ("Keys", "/keys"),
+    ("Webhooks", "/webhooks"),
     ("Events", "/events"),
 ];
 
@@ -197,6 +198,17 @@ notices! {
         copy it, revoke it and create another.";
     KeyRevoked = "Key revoked. Requests with it are now refused, and its sessions have ended.";
     SessionEnded = "Session ended.";
+    WebhookSecretShownOnce = "This secret was made a moment ago and cannot be shown again. If you did not \
+        copy it, replace it.";
+    WebhookUpdated = "Webhook saved.";
+    WebhookEnabled = "Webhook enabled. It gets what it missed.";
+    WebhookDisabled = "Webhook disabled. Nothing is sent until it is enabled again.";
+    WebhookDelivered = "The event was sent, and taken with the status {to}.";
+    WebhookNotDelivered = "The event was sent, and not taken: {to}.";
+    WebhookRetried = "What was given up is sent again, and what followed it.";
+    WebhookReplayed = "These events are sent again.";
+    WebhookSkipped = "What was not sent yet is skipped.";
+    WebhookDeleted = "Webhook deleted. Nothing is sent any more.";
 }
 
 impl Notice {
@@ -264,6 +276,8 @@ impl Done {
                 | Notice::AssignedInvalid
                 | Notice::ChangedMeanwhile
                 | Notice::KeyShownOnce
+                | Notice::WebhookSecretShownOnce
+                | Notice::WebhookNotDelivered
         )
     }
 

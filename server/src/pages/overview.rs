@@ -11,7 +11,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
-    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, hour_of,
+    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, Webhook,
+    hour_of,
 };
 use form_urlencoded::byte_serialize;
 
@@ -19,6 +20,7 @@ use self::charts::{Chart, Counts, first_day};
 use self::steps::{StepsPage, steps};
 use super::event_line::EventLine;
 use super::keys::state;
+use super::webhooks::state as webhook_state;
 use super::{Layout, SeatsBar, Viewer, filters, page, refusals};
 use crate::error::Error;
 use crate::http::App;
@@ -26,7 +28,7 @@ use crate::ops::events::EventQuery;
 use crate::ops::licenses::{ExpiryFilter, Names};
 use crate::ops::outcomes::RefusalFilter;
 use crate::ops::view::View;
-use crate::ops::{events, keys, licenses, outcomes};
+use crate::ops::{events, keys, licenses, outcomes, webhooks};
 use crate::store::Page;
 
 /// How many rows a card shows.
@@ -50,6 +52,8 @@ struct OverviewPage {
     expiring: Licenses,
     names: Names,
     keys: Vec<Key>,
+    /// Those that somebody has to look at.
+    webhooks: Vec<Webhook>,
     events: Vec<Event>,
 }
 
@@ -71,10 +75,22 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
     let names = licenses::names(view.clone(), &shown).await?;
     let keys = keys::needing_attention(view.clone(), now, SHOWN as i64).await?;
+    let mut webhooks = webhooks::all(view.clone(), &app.webhooks.secrets).await?;
+    webhooks.retain(Webhook::needs_attention);
     let newest = Page::newest_first(None, SHOWN as i64);
     let events = events::page(view, EventQuery::default(), newest).await?;
     let layout = visitor.layout;
-    let shown = OverviewPage { layout, validations, refusals, full, expiring, names, keys, events };
+    let shown = OverviewPage {
+        layout,
+        validations,
+        refusals,
+        full,
+        expiring,
+        names,
+        keys,
+        webhooks,
+        events,
+    };
     page(StatusCode::OK, &shown)
 }
 

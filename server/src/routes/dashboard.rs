@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::http::App;
 use crate::pages::{
     Viewer, assets, delete, events, form_opened, front_door, home, keys, licenses, overview, plans,
-    products, refusals, refuse_cross_site, render, sign_in, users,
+    products, refusals, refuse_cross_site, render, sign_in, users, webhooks,
 };
 
 #[rustfmt::skip]
@@ -49,6 +49,10 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/keys/{id}/roll", post(keys::roll))
         .route("/dashboard/{mode}/keys/{id}/revoke", post(keys::revoke))
         .route("/dashboard/{mode}/sessions/{id}/end", post(keys::end_session))
+        .route("/dashboard/{mode}/webhooks", get(webhooks::list).post(webhooks::create))
+        .route("/dashboard/{mode}/webhooks/{id}", get(webhooks::get).post(webhooks::update))
+        .route("/dashboard/{mode}/webhooks/{id}/act", post(webhooks::act))
+        .route("/dashboard/{mode}/webhooks/{id}/delete", post(delete::webhook))
         .route("/dashboard/{mode}/{*rest}", get(async |_: Viewer| Error::RouteNotFound))
         .method_not_allowed_fallback(form_opened)
         .layer(

@@ -230,7 +230,7 @@ fn few_open_files_are_found() {
     let found = Examination::by(&mut command_after("ulimit -n 1000", &args));
     assert_eq!(found.code, Some(0));
     let warnings = found.with("warning");
-    let said = "open files: at most 1000 may be open; 8256 are enough for all connections";
+    let said = "open files: at most 1000 may be open; 9280 are enough for all connections";
     assert!(warnings.iter().any(|line| line.starts_with(said)), "{warnings:?}");
 }
 

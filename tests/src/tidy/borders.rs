@@ -12,23 +12,14 @@ const ROOMS: [(&str, &[&str]); 16] = [
     // Handlers translate.
     (
         "api",
-        &[
-            // What is sent by hand.
-            "delivery::sender",
-            "delivery::turn",
-            "http::*",
-            "ops::*",
-            "store::outcomes",
-            "validation::reading",
-            "validation::request",
-        ],
+        &["http::*", "ops::*", "store::outcomes", "validation::reading", "validation::request"],
     ),
     // Pages are handlers as well, and fill in templates.
     (
         "pages",
         &[
             "auth::gate",
-            "events",
+            "events::*",
             "http::*",
             "ops::*",
             "store",
@@ -50,7 +41,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "ops::readiness",
             "validation::*",
             // Who acts.
-            "events",
+            "events::*",
             // What answers and idempotency keys are made of.
             "ops::etag",
             "ops::idempotency",
@@ -66,10 +57,12 @@ const ROOMS: [(&str, &[&str]); 16] = [
         &[
             "auth::gate",
             "db::*",
-            // Where secrets stand, and what events tell of a webhook.
+            // Where secrets stand, what events tell of a webhook, and what is sent by hand.
+            "delivery::client",
             "delivery::sender",
             "delivery::settle",
-            "events",
+            "delivery::turn",
+            "events::*",
             "store::*",
             "validation::given",
             "validation::idle",
@@ -77,8 +70,8 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "validation::verdict",
         ],
     ),
-    ("validation", &["auth::*", "db::*", "events", "store::*"]),
-    ("delivery", &["db", "events", "store::*"]),
+    ("validation", &["auth::*", "db::*", "events::*", "store::*"]),
+    ("delivery", &["db", "events::*", "store::*"]),
     ("auth", &["db", "store::*"]),
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),

@@ -9,8 +9,9 @@ use tokio::task::spawn_blocking;
 
 use super::finding::{Finding, in_time};
 
-/// The most connections that licd serves at the same time, plus what else it needs.
-const OPEN_FILES: u64 = 8256;
+/// The most connections that licd serves at the same time, those to the receivers of webhooks, and
+/// what else it needs.
+const OPEN_FILES: u64 = 9280;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 

@@ -3,19 +3,19 @@
 
 use futures_util::future::join_all;
 use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
-use licd::db::{Hosts, OpenError};
+use licd::db::{DatabaseUrl, Hosts, OpenError};
 
-use super::clock;
 use super::finding::{Finding, State, in_time, settled};
+use super::{clock, webhooks};
 
 /// How many connections a node opens.
 const OF_A_NODE: i32 = 17;
 const OLDEST: i32 = 150_000;
 
 /// Checks all servers of the URL in parallel. With several, each finding names its server.
-pub async fn check(hosts: &Hosts) -> Vec<Finding> {
+pub async fn check(url: &DatabaseUrl, hosts: &Hosts) -> Vec<Finding> {
     let servers = postgres_servers(hosts);
-    let reports = join_all(servers.iter().map(report)).await;
+    let reports = join_all(servers.iter().map(|server| report(url, server))).await;
     let has_primary = reports.iter().any(|report| report.takes_writes);
     let is_one = servers.len() == 1;
     let mut findings = Vec::new();
@@ -42,7 +42,7 @@ struct Report {
     takes_writes: bool,
 }
 
-async fn report(server: &Postgres) -> Report {
+async fn report(url: &DatabaseUrl, server: &Postgres) -> Report {
     let failed = |error: sqlx::Error| Finding::problem("database", error.to_string());
     let looking = async {
         let mut conn = server.connect().await.map_err(failed)?;
@@ -66,6 +66,13 @@ async fn report(server: &Postgres) -> Report {
     };
     let mut findings = vec![writes(&facts), version(&facts)];
     findings.push(settled(in_time("schema", schema).await));
+    if findings.last().is_some_and(|schema| schema.state == State::Ok) {
+        let secrets = async { server.sealed_secrets(&mut conn).await.map_err(failed) };
+        match in_time("secret key", secrets).await {
+            Ok(secrets) => findings.extend(webhooks::check(url, &secrets)),
+            Err(finding) => findings.push(finding),
+        }
+    }
     findings.extend(durability(&facts));
     findings.extend([
         connections(&facts),

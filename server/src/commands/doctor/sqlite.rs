@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::Timestamp;
+use licd::db::DatabaseUrl;
 use licd::db::inspect::Sqlite;
 
-use super::clock;
 use super::finding::{Finding, in_time, settled};
+use super::{clock, webhooks};
 
 /// Enough for some gigabytes, and shorter than the limit of a check.
 const INTEGRITY_LIMIT: Duration = Duration::from_secs(4);
@@ -52,6 +53,12 @@ pub async fn check(path: &Path) -> Vec<Finding> {
         Ok(clock::against_records(newest, Timestamp::now()))
     };
     findings.push(settled(in_time("clock", newest).await));
+    let secrets = async {
+        let secrets = sqlite.sealed_secrets().await;
+        let secrets = secrets.map_err(|error| Finding::problem("secret key", error.to_string()))?;
+        Ok(webhooks::check(&DatabaseUrl::Sqlite(path.to_owned()), &secrets))
+    };
+    findings.extend(in_time("secret key", secrets).await.unwrap_or_else(|finding| vec![finding]));
     findings
 }
 

@@ -7,6 +7,7 @@ use common::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection, Row};
 
+use super::{SECRETS, sealed};
 use crate::db::connect::with_settings;
 use crate::db::hosts::{Hosts, address};
 use crate::db::open_error::OpenError;
@@ -127,6 +128,12 @@ impl Postgres {
         );
         let row = conn.fetch_one(AssertSqlSafe(statement));
         Ok(text(&within_statement_timeout(row).await?, "names")?.to_owned())
+    }
+
+    /// The current secret of each webhook.
+    pub async fn sealed_secrets(&self, conn: &mut PgConnection) -> Result<Vec<Vec<u8>>> {
+        let all = sqlx::query_scalar(SECRETS).fetch_all(conn);
+        within_statement_timeout(all).await.map(|all: Vec<String>| sealed(&all))
     }
 
     /// Fails unless the schema is the one that this licd knows.

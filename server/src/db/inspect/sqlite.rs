@@ -10,6 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
+use super::{SECRETS, sealed};
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
 use crate::error::has_code;
@@ -84,6 +85,12 @@ impl Sqlite {
             Err(error) if has_code(&error, |code| code == INTERRUPTED) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The current secret of each webhook.
+    pub async fn sealed_secrets(&mut self) -> Result<Vec<Vec<u8>>> {
+        let all = sqlx::query_scalar(SECRETS).fetch_all(&mut self.0);
+        within_statement_timeout(all).await.map(|all: Vec<String>| sealed(&all))
     }
 
     /// The time of the newest event, from its id, since ids never go back.

@@ -1,0 +1,221 @@
+//! The page of a webhook: how it does, what was not taken, and the forms for what to do about it.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use chrono::TimeDelta;
+use common::{
+    Delivery, EventId, Line, OverlapSeconds, ReplayWebhook, RollKey, UpdateWebhook, Webhook,
+    WebhookFailure, WebhookField, WebhookId,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{WebhookForm, respond, shown, state, types};
+use crate::error::Error;
+use crate::http::App;
+use crate::http::extract::{Form, Id};
+use crate::http::idempotency::Idempotency;
+use crate::ops::outcome::{Changed, Created};
+use crate::ops::webhooks;
+use crate::pages::{
+    Done, Editor, FormError, FormState, Layout, Notice, Stop, Viewer, Visitor, cleared, filters,
+    once, page, required,
+};
+use crate::store::Page;
+
+/// How many failures the page shows.
+const FAILURES: i64 = 20;
+/// The choices for how long a replaced secret signs too: the value in the form, and the label.
+const OVERLAPS: [(&str, &str); 3] =
+    [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
+/// The choices for what is sent again: the value in the form, in hours, and the label.
+const RANGES: [(&str, &str); 4] = [
+    ("1", "Send the last hour again"),
+    ("24", "Send the last 24 hours again"),
+    ("168", "Send the last 7 days again"),
+    ("latest", "Skip what was not sent yet"),
+];
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    layout: Layout,
+    webhook: Webhook,
+    failures: Vec<WebhookFailure>,
+    form: FormState<WebhookForm>,
+    once: String,
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Viewer(visitor): Viewer,
+    Id(id): Id<WebhookId>,
+) -> Result<Response, Error> {
+    show(&app, visitor, id, None, FormError::default()).await
+}
+
+/// Shows the webhook; `sent` is the form for it, if that was refused.
+async fn show(
+    app: &App,
+    visitor: Visitor,
+    id: WebhookId,
+    sent: Option<WebhookForm>,
+    error: FormError,
+) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
+    let webhook = webhooks::get(view.clone(), &app.webhooks.secrets, id).await?;
+    let newest = Page::newest_first(None, FAILURES);
+    let failures = webhooks::failures(view, id, newest).await?.records;
+    let fields = sent.unwrap_or_else(|| WebhookForm::of(&webhook));
+    let form = FormState { fields, error };
+    let (layout, once, status) = (visitor.layout, once(), form.error.status());
+    page(status, &WebhookPage { layout, webhook, failures, form, once })
+}
+
+impl WebhookForm {
+    fn of(webhook: &Webhook) -> Self {
+        Self {
+            url: webhook.url.clone(),
+            types: webhook.types.as_ref().map_or_else(String::new, |types| types.join(", ")),
+            description: webhook.description.as_ref().map_or("", Line::as_str).to_owned(),
+        }
+    }
+
+    fn update(&self, app: &App) -> Result<UpdateWebhook, Error> {
+        let new = self.read(app)?;
+        let clear = cleared([
+            (WebhookField::Types, new.types.is_none()),
+            (WebhookField::Description, new.description.is_none()),
+        ]);
+        let (types, description) = (new.types, new.description);
+        Ok(UpdateWebhook { url: Some(new.url), types, description, enabled: None, clear })
+    }
+}
+
+pub async fn update(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<WebhookId>,
+    Form { fields, seen, .. }: Form<WebhookForm>,
+) -> Result<Response, Error> {
+    let updated = Box::pin(async {
+        let (update, keys) = (fields.update(&app)?, &app.webhooks.secrets);
+        let change = visitor.change(&app, seen).await?;
+        let Changed(now) = webhooks::update(change, keys, id, update).await?;
+        let notice = Notice::WebhookUpdated.unless(Some(now.updated_at) == seen);
+        Ok(visitor.redirect(&format!("/webhooks/{id}"), notice))
+    });
+    let updated = updated.await;
+    let again = |visitor, error| show(&app, visitor, id, Some(fields), error);
+    visitor.respond(updated, again).await
+}
+
+/// What a button does.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Act {
+    Enable,
+    Disable,
+    Test,
+    Resend,
+    Retry,
+    Replay,
+    Roll,
+}
+
+/// The form of a button, with the fields that some of them have.
+#[derive(Deserialize, Serialize)]
+pub struct ActForm {
+    act: Act,
+    #[serde(default)]
+    event: String,
+    /// One of [`RANGES`].
+    #[serde(default)]
+    range: String,
+    /// One of [`OVERLAPS`].
+    #[serde(default)]
+    overlap: String,
+}
+
+pub async fn act(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<WebhookId>,
+    Form { fields, idempotency, .. }: Form<ActForm>,
+) -> Result<Response, Error> {
+    let done = Box::pin(async {
+        let done = match fields.act {
+            Act::Roll => return roll(&app, &visitor, id, (&fields, idempotency)).await,
+            Act::Enable => switch(&app, &visitor, id, true).await?,
+            Act::Disable => switch(&app, &visitor, id, false).await?,
+            Act::Test => send(&app, &visitor, id, None).await?,
+            Act::Resend => {
+                let event = fields.event.parse().map_err(|_| Error::unknown("event", "event"))?;
+                send(&app, &visitor, id, Some(event)).await?
+            }
+            Act::Retry => {
+                let Changed(_) = webhooks::retry(visitor.change(&app, None).await?, id).await?;
+                Notice::WebhookRetried.into()
+            }
+            Act::Replay => replay(&app, &visitor, id, &fields.range).await?,
+        };
+        Ok(visitor.redirect(&format!("/webhooks/{id}"), done))
+    });
+    let done = done.await;
+    let again = |visitor, error| show(&app, visitor, id, None, error);
+    respond(visitor, done, again).await
+}
+
+async fn switch(app: &App, visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
+    let update = UpdateWebhook { enabled: Some(enabled), ..UpdateWebhook::default() };
+    let change = visitor.change(app, None).await?;
+    let Changed(_) = webhooks::update(change, &app.webhooks.secrets, id, update).await?;
+    Ok(if enabled { Notice::WebhookEnabled } else { Notice::WebhookDisabled }.into())
+}
+
+async fn send(
+    app: &App,
+    visitor: &Visitor,
+    id: WebhookId,
+    event: Option<EventId>,
+) -> Result<Done, Error> {
+    let Delivery { delivered, error, status, .. } =
+        webhooks::send(&app.ops, &app.webhooks, visitor.origin(), id, event).await?;
+    let status = status.map(|status| status.to_string());
+    let words = error.map(|error| error.to_string()).into_iter().chain(status);
+    let notice = if delivered { Notice::WebhookDelivered } else { Notice::WebhookNotDelivered };
+    Ok(notice.with("", words.collect::<Vec<_>>().join(" ")))
+}
+
+async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
+    let keys = &app.webhooks.secrets;
+    let change = visitor.change(app, None).await?;
+    let (replay, notice) = if range == "latest" {
+        let now = webhooks::get(app.ops.view(visitor.scope), keys, id).await?;
+        let after = Some(now.sequence + now.pending);
+        (ReplayWebhook { after, since: None }, Notice::WebhookSkipped)
+    } else {
+        let hours = range.parse().ok().filter(|hours| (1..=168).contains(hours));
+        let hours =
+            hours.ok_or_else(|| Error::invalid("range", "The range must be one listed."))?;
+        let since = Some(change.now.plus(-TimeDelta::hours(hours)));
+        (ReplayWebhook { after: None, since }, Notice::WebhookReplayed)
+    };
+    let Changed(_) = webhooks::replay(change, keys, id, &replay).await?;
+    Ok(notice.into())
+}
+
+/// The response is the only one that ever shows the new secret.
+async fn roll(
+    app: &App,
+    visitor: &Visitor,
+    id: WebhookId,
+    (form, idempotency): (&ActForm, Idempotency),
+) -> Result<Response, Stop> {
+    let overlap = required::<OverlapSeconds>("overlap", "The overlap", &form.overlap)?;
+    let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &app.webhooks.secrets);
+    let once = idempotency.of(form)?;
+    let rolling = app.ops.once(visitor.origin(), once, |it| webhooks::roll(it, keys, id, &roll));
+    let Created(created) = rolling.await?.of_secret()?;
+    shown(visitor, created, true)
+}
