@@ -7,7 +7,7 @@ use common::{
     EventType, Open, Timestamp, WebhookError, WebhookFailure, WebhookFailureId, WebhookUrl,
 };
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::schedule::{Failure, Settlement, State};
 use crate::db::{self, Db, Tx};
@@ -21,6 +21,8 @@ use crate::store::webhooks::{self, StoredWebhook};
 const MOST: usize = 64;
 /// How long the next one waits.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long it waits for one.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// How a part of a turn ended.
 pub struct Settled {
@@ -65,7 +67,8 @@ impl Settlements {
     pub async fn run(&self, db: &Db, metrics: &Metrics) {
         let mut waiting = self.waiting.lock().await;
         let mut batch = Vec::with_capacity(MOST);
-        while waiting.recv_many(&mut batch, MOST).await > 0 {
+        // After a while without any it writes none, so that it is known to work.
+        while timeout(IDLE, waiting.recv_many(&mut batch, MOST)).await != Ok(0) {
             // In one order on all nodes, as each webhook is locked.
             batch.sort_by_key(|(settled, _)| settled.webhook.id);
             let written = write(db, batch.iter().map(|(settled, _)| settled)).await;
