@@ -169,6 +169,7 @@ impl<S: PartialEq<WebhookState>> Webhook<S> {
 /// The body of a request to a receiver: an event, and where it comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", schemars(rename = "WebhookEvent"))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookEvent<E = Event> {
     #[serde(flatten)]

@@ -46,6 +46,23 @@ impl Streams {
     }
 }
 
+/// Whether nobody reads this process's stdout any more, before anything more is written.
+#[cfg(unix)]
+fn is_reader_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok()
+        && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+/// There it is known with the next write.
+#[cfg(not(unix))]
+fn is_reader_gone() -> bool {
+    false
+}
+
 /// The streams in use.
 pub struct Io {
     stdin: RefCell<Option<Box<dyn Read + Send>>>,
@@ -93,9 +110,14 @@ impl Io {
         if self.terminals.stdout { self.data(&clean_lines(text)) } else { self.data(text) }
     }
 
-    /// Whether the reader of stdout has closed it.
+    /// Whether the reader of stdout had closed it when something was written.
     pub fn is_closed(&self) -> bool {
         self.silenced.get()
+    }
+
+    /// Whether anybody would read what is written now.
+    pub fn has_reader(&self) -> bool {
+        !self.silenced.get() && !is_reader_gone()
     }
 
     /// Writes a message to stderr and ignores failures. Keys are redacted, as logs keep messages.

@@ -257,3 +257,17 @@ fn ctrl_c_ends_tail_with_130_and_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!((child.wait().unwrap().code(), &*said), (Some(130), ""));
 }
+
+/// Nothing more is printed that would show that nobody reads it.
+#[cfg(unix)]
+#[test]
+fn tail_ends_with_its_reader_without_another_event() {
+    let server = FakeServer::answering(|request| {
+        let after: usize = parameter(request, "after").unwrap();
+        Reply::list(&if after == 0 { vec![numbered(1)] } else { Vec::new() })
+    });
+    let (mut child, mut lines) = following(&server);
+    lines.read_line(&mut String::new()).unwrap();
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -8,6 +8,7 @@ mod headers;
 mod parameters;
 mod refusals;
 mod schemas;
+mod webhooks;
 
 use aide::generate::in_context;
 use aide::openapi::{License, OpenApi, Operation, SecurityScheme, Server};
@@ -69,6 +70,7 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     let components = document.inner_mut().components.get_or_insert_default();
     headers::describe(components);
     in_context(|ctx| refusals::describe(ctx, components));
+    in_context(|ctx| webhooks::describe(ctx, document.inner_mut()));
     document
 }
 

@@ -23,6 +23,8 @@ from stand_in import StandIn
 
 ID = re.compile(r"\b[a-z]{3}_[0-9a-z]{26}\b")
 ADDRESS = "127.0.0.1:8080"
+# On which a page has programs of its reader listen.
+RECEIVER_PORTS = ["8090", "8091", "8092"]
 # A first run compiles what the programs depend on.
 LONGEST_RUN_SECONDS = 900
 
@@ -135,7 +137,7 @@ def environment(binaries, cache, port):
         if not name.startswith(("LICD_", "LICCTL_"))
     }
     return kept | {
-        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "PATH": f"{binaries}:{cache}/python/bin:{os.environ['PATH']}",
         "LICD_LISTEN": f"127.0.0.1:{port}",
         "LICCTL_CONFIG_DIR": str(cache / "work" / "licctl"),
         "NO_PROXY": "127.0.0.1",
@@ -156,11 +158,18 @@ class Session:
     def __init__(self, shell, port):
         self.shell = shell
         self.port = port
+        self.ports = {port: str(free_port()) for port in RECEIVER_PORTS}
         self.ids = {}
 
     def actual(self, text):
         """Text of a page with the ids of this run."""
         return ID.sub(lambda found: self.ids.get(found[0], found[0]), text)
+
+    def with_ports(self, text):
+        """Text of a page with the ports of this run."""
+        for page, actual in self.ports.items():
+            text = re.sub(rf"\b{page}\b", actual, text)
+        return text
 
     def learn(self, expected, printed):
         """New ids of a page stand for those that were printed in their places."""
@@ -174,7 +183,7 @@ class Session:
     def save(self, name, text):
         path = self.folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(self.with_ports(text))
         if name in COMPANIONS:
             shutil.copy(COMPANIONS[name], path.parent)
 
@@ -188,7 +197,8 @@ class Session:
     def check(self, place, command, expected):
         """What the command writes to standard error, if it prints what is expected."""
         address = f"127.0.0.1:{self.port}"
-        printed, status, errors = self.shell.run(self.actual(command).replace(ADDRESS, address))
+        command = self.with_ports(command.replace(ADDRESS, address))
+        printed, status, errors = self.shell.run(self.actual(command))
         self.learn(expected, printed)
         expected = self.actual(expected)
         if status == 0 and printed == expected:

@@ -8,6 +8,7 @@ use common::{Event, Timestamp};
 use super::{EventFilters, EventsPart, Order};
 use crate::client::Client;
 use crate::commands::prelude::*;
+use crate::terminal::Io;
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,12 +40,12 @@ impl<'a> Feed<'a> {
         Ok(Self { client, query, after, page, is_at_end: false })
     }
 
-    /// The next event, however long it takes.
-    pub async fn next(&mut self) -> Result<ApiRecord<Event>> {
-        loop {
+    /// The next event, however long it takes; none once the reader of stdout has left.
+    pub async fn next(&mut self, io: &Io) -> Result<Option<ApiRecord<Event>>> {
+        while io.has_reader() {
             if let Some(event) = self.page.pop_front() {
                 self.after = event.sequence;
-                return Ok(event);
+                return Ok(Some(event));
             }
             if self.is_at_end {
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -57,6 +58,7 @@ impl<'a> Feed<'a> {
             let new = page.data.into_iter().filter(|event| event.sequence > self.after);
             self.page = new.collect();
         }
+        Ok(None)
     }
 }
 

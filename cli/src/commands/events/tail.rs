@@ -79,15 +79,14 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     let since = args.since.map(|since| since.timestamp(ctx.now));
     let beginning = Beginning { after: args.after, since };
     let mut feed = Feed::new(ctx.client().await?, &args.filters, beginning).await?;
-    loop {
-        let event = feed.next().await?;
+    while let Some(event) = feed.next(&ctx.io).await? {
         let row = [TextCell::of(event.time), TextCell::of(&event.kind)];
         let rest = [&event.subject.id, &actor(&event), &change(&event)].map(TextCell::text);
         let row = row.into_iter().chain(rest).collect();
         printer.print(ctx, &event, event.id.to_string(), row)?;
-        let is_last = args.until.is_some_and(|until| event.kind == Open::Known(until));
-        if is_last || ctx.io.is_closed() {
-            return Ok(());
+        if args.until.is_some_and(|until| event.kind == Open::Known(until)) {
+            break;
         }
     }
+    Ok(())
 }

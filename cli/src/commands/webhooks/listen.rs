@@ -39,8 +39,11 @@ const COLUMNS: [Column; 5] = [
 #[derive(Args)]
 pub struct ListenArgs {
     /// The program's address, such as http://localhost:3000/licd
-    #[arg(long, value_name = "ADDRESS")]
-    forward_to: WebhookUrl,
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "print_secret")]
+    forward_to: Option<WebhookUrl>,
+    /// Print the secret, and send nothing
+    #[arg(long, conflicts_with_all = ["forward_to", "types", "since", "after"])]
+    print_secret: bool,
     /// Send only events of this type, such as seat.taken or license.* (repeatable, or
     /// comma-separated) [default: all]
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
@@ -72,16 +75,20 @@ const FIELDS: &str = "event type subject status durationMs sequence";
 pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let client = ctx.client().await?;
-    let program = Program::new(client, &args.forward_to).await?;
+    let secret = WebhookSecret::of_key(client.key());
+    let Some(url) = &args.forward_to else {
+        let text = secret.expose();
+        let view = View::new(serde_json::json!({ "secret": *text }), vec![text.to_string()])?;
+        return Ok(view.line(TextCell::text(&*text)));
+    };
+    ctx.note(&format!("The secret of this receiver is {}.", *secret.expose()));
+    let program = Program::new(client, url, secret).await?;
     let since = args.since.map(|since| since.timestamp(ctx.now));
     let beginning = Beginning { after: args.after, since };
     let mut feed = Feed::new(client, &EventFilters::default(), beginning).await?;
     ctx.interruption.expect();
-    let secret = program.secrets[0].expose();
-    ctx.note(&format!("The secret of this receiver is {}.", *secret));
     let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
-    while !ctx.io.is_closed() {
-        let event = feed.next().await?;
+    while let Some(event) = feed.next(&ctx.io).await? {
         if !is_chosen(&args.types, &event) {
             continue;
         }
@@ -118,10 +125,10 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    async fn new(client: &'a Client, url: &'a WebhookUrl) -> Result<Self> {
+    async fn new(client: &'a Client, url: &'a WebhookUrl, secret: WebhookSecret) -> Result<Self> {
         let (http, key) = (http(url.url(), TIMEOUT, None)?, client.key());
         let tenant_id = client.current_key().await?.tenant.id;
-        Ok(Self { http, url, secrets: [WebhookSecret::of_key(key)], key, tenant_id })
+        Ok(Self { http, url, secrets: [secret], key, tenant_id })
     }
 
     /// Sends an event until it is answered.
