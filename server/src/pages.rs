@@ -41,6 +41,6 @@ use form::{FormError, FormState, Stop};
 use html::page;
 use layout::{Done, Layout, Notice};
 use paging::{Before, Pager, Paging};
-use parts::{Badge, Chip, SeatsBar, Tone, counted, pattern, short, words};
+use parts::{Badge, Chip, OVERLAPS, SeatsBar, Tone, counted, pattern, short, words};
 use question::Question;
 use visitor::{Editor, Visitor};

@@ -9,6 +9,10 @@ use crate::error::Error;
 use crate::ops::licenses;
 use crate::ops::view::View;
 
+/// The choices for how long what was rolled still counts: the value in a form, and the label.
+pub const OVERLAPS: [(&str, &str); 3] =
+    [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
+
 /// `1 seat`, `2 seats`.
 pub fn counted(number: impl Into<i64>, noun: &str) -> String {
     let number = number.into();

@@ -14,14 +14,10 @@ use crate::ops::keys::KeyUses;
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
 use crate::pages::{
-    Editor, FormError, Layout, Notice, Question, Stop, Viewer, Visitor, filters, once, page,
-    required,
+    Editor, FormError, Layout, Notice, OVERLAPS, Question, Stop, Viewer, Visitor, filters, once,
+    page, required,
 };
 use crate::store::sessions::ListedSession;
-
-/// The choices for how long a rolled key keeps working: the value in the form, and the label.
-const OVERLAPS: [(&str, &str); 3] =
-    [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
 
 #[derive(Template)]
 #[template(path = "key.html")]

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
-    Delivery, EventId, Line, OverlapSeconds, ReplayWebhook, RollKey, UpdateWebhook, Webhook,
-    WebhookFailure, WebhookField, WebhookId,
+    Delivery, EventId, Line, OverlapSeconds, ReplayWebhook, RollKey, Timestamp, UpdateWebhook,
+    Webhook, WebhookFailure, WebhookField, WebhookId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +18,13 @@ use crate::http::idempotency::Idempotency;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::webhooks;
 use crate::pages::{
-    Done, Editor, FormError, FormState, Layout, Notice, Stop, Viewer, Visitor, cleared, filters,
-    once, page, required,
+    Done, Editor, FormError, FormState, Layout, Notice, OVERLAPS, Stop, Viewer, Visitor, cleared,
+    filters, once, page, required,
 };
 use crate::store::Page;
 
 /// How many failures the page shows.
 const FAILURES: i64 = 20;
-/// The choices for how long a replaced secret signs too: the value in the form, and the label.
-const OVERLAPS: [(&str, &str); 3] =
-    [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
 /// The choices for what is sent again: the value in the form, in hours, and the label.
 const RANGES: [(&str, &str); 4] = [
     ("1", "Send the last hour again"),
@@ -132,7 +129,7 @@ pub struct ActForm {
     /// One of [`RANGES`].
     #[serde(default)]
     range: String,
-    /// One of [`OVERLAPS`].
+    /// How long the former secret signs too: one of [`OVERLAPS`].
     #[serde(default)]
     overlap: String,
 }
@@ -189,7 +186,6 @@ async fn send(
 
 async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
     let keys = &app.webhooks.secrets;
-    let change = visitor.change(app, None).await?;
     let (replay, notice) = if range == "latest" {
         let now = webhooks::get(app.ops.view(visitor.scope), keys, id).await?;
         let after = Some(now.sequence + now.pending);
@@ -198,9 +194,10 @@ async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Res
         let hours = range.parse().ok().filter(|hours| (1..=168).contains(hours));
         let hours =
             hours.ok_or_else(|| Error::invalid("range", "The range must be one listed."))?;
-        let since = Some(change.now.plus(-TimeDelta::hours(hours)));
+        let since = Some(Timestamp::now().plus(-TimeDelta::hours(hours)));
         (ReplayWebhook { after: None, since }, Notice::WebhookReplayed)
     };
+    let change = visitor.change(app, None).await?;
     let Changed(_) = webhooks::replay(change, keys, id, &replay).await?;
     Ok(notice.into())
 }
