@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{ApiKey, Mode};
+use reqwest::Method;
 use serde_json::Value;
 
 use crate::harness::{Caller, SECRET_KEY, find, until};
@@ -180,9 +181,14 @@ impl Process {
             listening_port(child.id())
         });
         let base = format!("http://127.0.0.1:{}", port.await);
-        // It listens before its database is open, and refuses requests until then.
+        // It listens before its database is open, and refuses requests until then. One that comes as
+        // that changes may lose its connection.
         let stranger = Caller::new(base.clone(), "");
-        until("licd is ready", async || stranger.get("/readyz").await.status == 200).await;
+        until("licd is ready", async || {
+            let answer = stranger.try_send(Method::GET, "/readyz", |request| request).await;
+            answer.is_ok_and(|answer| answer.status == 200)
+        })
+        .await;
         Self { base, child, log: Arc::default() }
     }
 
