@@ -50,9 +50,7 @@ impl Copy {
         to.close().await;
         Ok(())
     }
-}
 
-impl Copy {
     /// Where the secret keys of the copied database are.
     fn secret_keys(&self) -> String {
         let setting = "LICD_SECRET_KEY_FILE";

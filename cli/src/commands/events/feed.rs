@@ -3,21 +3,28 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::{Event, Timestamp};
+use clap::value_parser;
+use common::Event;
 
 use super::{EventFilters, EventsPart, Order};
 use crate::client::Client;
 use crate::commands::prelude::*;
+use crate::output::PastTime;
 use crate::terminal::Io;
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where it begins: after this event, or at this time, or with the next event.
-#[derive(Clone, Copy)]
+/// Where it begins: by default with the next event.
+#[derive(Args)]
 pub struct Beginning {
-    pub after: Option<i64>,
-    pub since: Option<Timestamp>,
+    /// Start at this time: a duration before now, a date (midnight UTC) or a time
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastTime>,
+    /// Start after this sequence number
+    #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
+    #[arg(value_parser = value_parser!(i64).range(0..))]
+    after: Option<i64>,
 }
 
 pub struct Feed<'a> {
@@ -29,13 +36,14 @@ pub struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub async fn new(client: &'a Client, filters: &EventFilters, begin: Beginning) -> Result<Self> {
+    pub async fn new(ctx: &'a Context, filters: &EventFilters, begin: &Beginning) -> Result<Self> {
+        let (client, from) = (ctx.client().await?, begin.since.map(|it| it.timestamp(ctx.now)));
         let after = match begin {
-            Beginning { after: Some(after), .. } => after,
+            Beginning { after: Some(after), .. } => *after,
             Beginning { since: Some(_), .. } => 0,
             _ => end(client).await?,
         };
-        let part = EventsPart { from: begin.since, to: None, order: Order::OldestFirst };
+        let part = EventsPart { from, to: None, order: Order::OldestFirst };
         let (query, page) = (filters.query(&part), VecDeque::new());
         Ok(Self { client, query, after, page, is_at_end: false })
     }

@@ -1,13 +1,12 @@
 //! `licctl events tail`: prints events as they happen.
 
-use clap::value_parser;
 use common::{EventType, Open};
 
 use super::feed::{Beginning, Feed};
 use super::{EventFilters, FIELDS, actor, change};
 use crate::commands::prelude::*;
 use crate::noun::Printer;
-use crate::output::{PastTime, Span};
+use crate::output::Span;
 
 const COLUMNS: [Column; 5] = [
     Column::fixed("TIME", 0, 24),
@@ -26,13 +25,8 @@ const COLUMNS: [Column; 5] = [
 pub struct TailArgs {
     #[command(flatten)]
     filters: EventFilters,
-    /// Start at this time: a duration before now, a date (midnight UTC) or a time
-    #[arg(long, value_name = "TIME")]
-    since: Option<PastTime>,
-    /// Start after this sequence number
-    #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
-    #[arg(value_parser = value_parser!(i64).range(0..))]
-    after: Option<i64>,
+    #[command(flatten)]
+    begin: Beginning,
     /// Stop after the first event of this type
     #[arg(long = "until-type", alias = "until", value_name = "TYPE", hide_possible_values = true)]
     until: Option<EventType>,
@@ -76,9 +70,7 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
 /// Prints events until the last requested one, or until the reader closes the pipe.
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
-    let since = args.since.map(|since| since.timestamp(ctx.now));
-    let beginning = Beginning { after: args.after, since };
-    let mut feed = Feed::new(ctx.client().await?, &args.filters, beginning).await?;
+    let mut feed = Feed::new(ctx, &args.filters, &args.begin).await?;
     while let Some(event) = feed.next(&ctx.io).await? {
         let row = [TextCell::of(event.time), TextCell::of(&event.kind)];
         let rest = [&event.subject.id, &actor(&event), &change(&event)].map(TextCell::text);

@@ -13,7 +13,6 @@ use crate::commands::events::EventFilters;
 use crate::commands::events::feed::{Beginning, Feed};
 use crate::commands::prelude::*;
 use crate::noun::Printer;
-use crate::output::PastTime;
 
 /// How long the program has for its answer, as receivers have.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -48,13 +47,8 @@ pub struct ListenArgs {
     /// comma-separated) [default: all]
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<EventPattern>,
-    /// Begin at this time: a duration before now, a date (midnight UTC) or a time
-    #[arg(long, value_name = "TIME")]
-    since: Option<PastTime>,
-    /// Begin after this sequence number
-    #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
-    #[arg(value_parser = clap::value_parser!(i64).range(0..))]
-    after: Option<i64>,
+    #[command(flatten)]
+    begin: Beginning,
 }
 
 /// What a program answered.
@@ -83,9 +77,7 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
     };
     ctx.note(&format!("The secret of this receiver is {}.", *secret.expose()));
     let program = Program::new(client, url, secret).await?;
-    let since = args.since.map(|since| since.timestamp(ctx.now));
-    let beginning = Beginning { after: args.after, since };
-    let mut feed = Feed::new(client, &EventFilters::default(), beginning).await?;
+    let mut feed = Feed::new(ctx, &EventFilters::default(), &args.begin).await?;
     ctx.interruption.expect();
     let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
     while let Some(event) = feed.next(&ctx.io).await? {
@@ -93,7 +85,8 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
             continue;
         }
         let answer = program.send(ctx, &event).await?;
-        let tone = if is_taken(answer.status) { Tone::Good } else { Tone::Bad };
+        let is_taken = (200..300).contains(&answer.status);
+        let tone = if is_taken { Tone::Good } else { Tone::Bad };
         let row = vec![
             TextCell::of(event.time),
             TextCell::of(&event.kind),
@@ -109,10 +102,6 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
 fn is_chosen(types: &[EventPattern], event: &Event) -> bool {
     let kind = event.kind.to_string();
     types.is_empty() || types.iter().any(|it| EventPattern::matches(it.as_str(), &kind))
-}
-
-fn is_taken(status: u16) -> bool {
-    StatusCode::from_u16(status).is_ok_and(|status| status.is_success())
 }
 
 /// The program that gets the events, and what they tell of their origin.
