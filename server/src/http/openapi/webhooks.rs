@@ -33,5 +33,10 @@ pub fn describe(ctx: &mut GenContext, document: &mut OpenApi) {
         ..Operation::default()
     };
     let item = PathItem { post: Some(operation), ..PathItem::default() };
-    document.webhooks.insert("event".to_owned(), ReferenceOr::Item(item));
+    // OpenAPI Generator 7 writes an operation inside `webhooks` into the client, where Python and
+    // TypeScript cannot compile it; behind a reference it leaves it out.
+    let components = document.components.get_or_insert_default();
+    components.path_items.insert("ReceiveEvent".to_owned(), ReferenceOr::Item(item));
+    let item = ReferenceOr::ref_("#/components/pathItems/ReceiveEvent");
+    document.webhooks.insert("event".to_owned(), item);
 }
