@@ -4,12 +4,15 @@ LICD_URL and LICD_KEY, and LIMITED_LICD_… for one that takes a single request.
 import json
 import os
 import re
+import threading
 import time
 import uuid
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
 
 import licd_api
 from licd_api import exceptions, models
@@ -331,6 +334,40 @@ def test_webhooks(licd):
     failures = licd.webhooks.list_webhook_failures(id).data
     assert all(isinstance(failure, models.WebhookFailure) for failure in failures)
     assert licd.webhooks.delete_webhook(id).data.id == id
+
+
+@pytest.fixture
+def receiver():
+    """A receiver of webhooks, with the headers and bodies that it got."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            server.received.append((dict(self.headers), body))
+            self.send_response(204)
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.received = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+def test_signatures_of_webhooks(licd, receiver):
+    """The library of Standard Webhooks takes each secret that still signs, and no changed byte."""
+    new = models.CreateWebhook(url=f"http://127.0.0.1:{receiver.server_port}/")
+    created = licd.webhooks.create_webhook(new).data
+    rolls = [licd.webhooks.roll_webhook(created.id, models.RollKey()).data for _ in range(3)]
+    assert licd.webhooks.test_webhook(created.id).data.delivered
+    [(headers, body)] = receiver.received
+    for secret in [created.secret, *(roll.secret for roll in rolls)]:
+        assert Webhook(secret).verify(body, headers)["type"] == "webhook.test"
+        with pytest.raises(WebhookVerificationError):
+            Webhook(secret).verify(body.replace(b"test", b"tset"), headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + "A" * 32).verify(body, headers)
+    licd.webhooks.delete_webhook(created.id)
 
 
 def test_keys(licd):

@@ -5,7 +5,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
 import * as licd from './index';
 
 const DOCUMENT = 'docs/openapi.json';
@@ -331,6 +334,36 @@ test('webhooks', async () => {
     const failures = (await api.webhooks.listWebhookFailures({ id })).data;
     assert.ok(failures.every((failure) => failure.at instanceof Date));
     assert.equal((await api.webhooks.deleteWebhook({ id })).data.id, id);
+});
+
+test('signatures of webhooks, which the library of Standard Webhooks takes', async () => {
+    const received: [Record<string, string>, string][] = [];
+    const receiver = createServer(async (request, response) => {
+        const parts: Buffer[] = [];
+        for await (const part of request) parts.push(part);
+        const headers = request.headers as Record<string, string>;
+        received.push([headers, Buffer.concat(parts).toString()]);
+        response.writeHead(204).end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const { port } = receiver.address() as AddressInfo;
+    const createWebhook = { url: `http://127.0.0.1:${port}/` };
+    const { id, secret } = (await api.webhooks.createWebhook({ createWebhook })).data;
+    const secrets = [secret];
+    while (secrets.length < 4) {
+        secrets.push((await api.webhooks.rollWebhook({ id, rollKey: {} })).data.secret);
+    }
+    assert.ok((await api.webhooks.testWebhook({ id })).data.delivered);
+    receiver.close();
+    assert.equal(received.length, 1);
+    const [[headers, body]] = received as [[Record<string, string>, string]];
+    for (const secret of secrets) {
+        const event = new Webhook(secret).verify(body, headers) as { type: string };
+        assert.equal(event.type, 'webhook.test');
+        assert.throws(() => new Webhook(secret).verify(body.replace('test', 'tset'), headers));
+    }
+    assert.throws(() => new Webhook(`whsec_${'A'.repeat(32)}`).verify(body, headers));
+    await api.webhooks.deleteWebhook({ id });
 });
 
 test('keys', async () => {

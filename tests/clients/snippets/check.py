@@ -24,7 +24,7 @@ from stand_in import StandIn
 ID = re.compile(r"\b[a-z]{3}_[0-9a-z]{26}\b")
 ADDRESS = "127.0.0.1:8080"
 # On which a page has programs of its reader listen.
-RECEIVER_PORTS = ["8090", "8091", "8092"]
+RECEIVER_PORTS = ["8090", "8091", "8092", "8093", "8094", "8095"]
 # A first run compiles what the programs depend on.
 LONGEST_RUN_SECONDS = 900
 

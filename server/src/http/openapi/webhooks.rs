@@ -37,6 +37,6 @@ pub fn describe(ctx: &mut GenContext, document: &mut OpenApi) {
     // TypeScript cannot compile it; behind a reference it leaves it out.
     let components = document.components.get_or_insert_default();
     components.path_items.insert("ReceiveEvent".to_owned(), ReferenceOr::Item(item));
-    let item = ReferenceOr::ref_("#/components/pathItems/ReceiveEvent");
-    document.webhooks.insert("event".to_owned(), item);
+    let reference = ReferenceOr::ref_("#/components/pathItems/ReceiveEvent");
+    document.webhooks.insert("event".to_owned(), reference);
 }
