@@ -45,6 +45,9 @@ string_enum! {
         WebhookReplayed = "webhook.replayed",
         WebhookEventsExpired = "webhook.events_expired",
         WebhookDeleted = "webhook.deleted",
+        SigningKeyCreated = "signing_key.created",
+        SigningKeyUpdated = "signing_key.updated",
+        SigningKeyDeleted = "signing_key.deleted",
     }
 }
 
@@ -72,6 +75,7 @@ string_enum! {
         Key = "key",
         Tenant = "tenant",
         Webhook = "webhook",
+        SigningKey = "signing_key",
     }
 }
 

@@ -148,6 +148,8 @@ ids! {
     WebhookId = "whk";
     /// An attempt to send an event that failed.
     WebhookFailureId = "whf";
+    /// A key that signs leases.
+    SigningKeyId = "sig";
 }
 
 struct Base32(Uuid);

@@ -21,6 +21,7 @@ mod number;
 mod open;
 mod outcome;
 mod setting;
+mod signing_key;
 mod string_enum;
 mod terms;
 mod text;
@@ -46,7 +47,7 @@ pub use event::{
 pub use id::advance_ids_past;
 pub use id::{
     ActivationId, AssignmentId, EventId, KeyId, LicenseId, LicenseKeyId, MalformedId, PlanId,
-    ProductId, RefusalId, SessionId, TenantId, UserId, WebhookFailureId, WebhookId,
+    ProductId, RefusalId, SessionId, SigningKeyId, TenantId, UserId, WebhookFailureId, WebhookId,
 };
 pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
@@ -65,6 +66,9 @@ pub use number::{ExpiresInDays, GraceDays, MaxSeats, MaxUses, OverlapSeconds, Se
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use setting::{Invisible, setting, trimmed};
+pub use signing_key::{
+    Jwk, PublicKey, RotateSigningKeys, SigningKey, SigningKeyState, SigningKeys,
+};
 pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;

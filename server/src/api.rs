@@ -12,6 +12,7 @@ pub mod plans;
 pub mod products;
 pub mod reference;
 pub mod refusals;
+pub mod signing_keys;
 pub mod statistics;
 pub mod usage;
 pub mod users;

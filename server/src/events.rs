@@ -8,8 +8,8 @@ mod record;
 
 use common::{
     Activation, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, License,
-    LicenseDetails, LicenseKey, Line, Plan, Product, RelatedRecords, SubjectType, Tenant, User,
-    UserId, WebhookId,
+    LicenseDetails, LicenseKey, Line, Plan, Product, RelatedRecords, SigningKey, SubjectType,
+    Tenant, User, UserId, WebhookId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -130,6 +130,11 @@ impl NewEvent {
 
     fn of_key(kind: EventType, key: &Key) -> Self {
         let subject = (SubjectType::Key, key.id.to_string());
+        Self::new(kind, subject, RelatedRecords::default(), key)
+    }
+
+    fn of_signing_key(kind: EventType, key: &SigningKey) -> Self {
+        let subject = (SubjectType::SigningKey, key.id.to_string());
         Self::new(kind, subject, RelatedRecords::default(), key)
     }
 
@@ -296,6 +301,18 @@ impl NewEvent {
 
     pub fn key_revoked(before: &Key, after: &Key) -> Self {
         Self::of_key(EventType::KeyRevoked, after).with_previous(before)
+    }
+
+    pub fn signing_key_created(key: &SigningKey) -> Self {
+        Self::of_signing_key(EventType::SigningKeyCreated, key)
+    }
+
+    pub fn signing_key_updated(before: &SigningKey, after: &SigningKey) -> Self {
+        Self::of_signing_key(EventType::SigningKeyUpdated, after).with_previous(before)
+    }
+
+    pub fn signing_key_deleted(key: &SigningKey) -> Self {
+        Self::of_signing_key(EventType::SigningKeyDeleted, key)
     }
 
     pub fn tenant_created(tenant: &Tenant) -> Self {

@@ -21,6 +21,7 @@ pub mod products;
 pub mod readiness;
 pub mod release;
 pub mod sessions;
+pub mod signing_keys;
 mod similar_users;
 pub mod tenants;
 pub mod typed_users;

@@ -4,6 +4,7 @@
 
 mod dashboard;
 mod licenses;
+mod signing_keys;
 mod webhooks;
 
 use std::sync::Arc;
@@ -86,7 +87,7 @@ type Group = (&'static str, &'static str, fn() -> ApiRouter<App>);
 
 /// The groups of operations, in the order of the reference. A generated client has one class for
 /// each.
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     // For the vendor's application.
     ("Validation", "Whether a user is licensed, and why.", validation),
     // For the vendor's administrators.
@@ -100,6 +101,11 @@ const GROUPS: [Group; 12] = [
     ("LicenseKeys", "Texts that users type to claim a license.", licenses::license_keys),
     ("Users", "The users of the vendor's application.", users),
     ("Keys", "The API keys of the tenant.", keys),
+    (
+        "SigningKeys",
+        "What leases are signed with, and verified with by applications.",
+        signing_keys::signing_keys,
+    ),
     ("Events", "The changes of records, in the order of commit.", events),
     ("Webhooks", "Where events are sent.", webhooks::webhooks),
     ("Refusals", "The users whose validations were refused.", refusals),

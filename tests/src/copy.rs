@@ -328,6 +328,7 @@ async fn the_command_prints_the_copied_tables() {
     webhooks                  0
     webhook_holds             0
     webhook_failures          0
+    signing_keys              0
     outcomes                  9
     refusals                  6
     uptime                    1

@@ -83,7 +83,7 @@ async fn the_keys_of_sealed_secrets_are_looked_for() {
         Examination::of(&database.url, &[file, ("LICD_EVENTS_KEEP", kept)])
     };
     let sound = found(SECRET_KEY.path(), "400d");
-    let opens = "secret key: it opens the secrets of all webhooks []".to_owned();
+    let opens = "secret key: it opens all that is sealed []".to_owned();
     assert!(sound.with("ok").contains(&opens), "{:?}", sound.with("ok"));
     let problems = |found: &Examination| {
         let mut problems = found.with("problem");

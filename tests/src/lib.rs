@@ -8,7 +8,8 @@
 //! `interface` covers the specification row by row, `operations` what the API does not offer,
 //! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes,
 //! `batches` validations of one batch, `checks` the times of last checks, `races` concurrent
-//! callers and nodes, `license_keys` claims and what a wrong key is told, `neighbours` tenants
+//! callers and nodes, `license_keys` claims and what a wrong key is told, `signing_keys` their
+//! rotation, `neighbours` tenants
 //! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
 //! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
 //! below the interface, `tls` the same over TLS, `proxies` those that a proxy names, `crashes`
@@ -57,6 +58,7 @@ mod races;
 mod refusals;
 mod secrets;
 mod sessions;
+mod signing_keys;
 mod tenants;
 mod terms;
 mod tidy;

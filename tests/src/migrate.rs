@@ -37,11 +37,12 @@ async fn migrating_prints_each_step() {
     15  licenses by end
     16  licenses by grace end
     17  webhooks
-    <database> is now at schema version 17: 17 steps.
+    18  signing keys
+    <database> is now at schema version 18: 18 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 17; nothing to do."
+        @"<database> is at schema version 18; nothing to do."
     );
 }
 
@@ -55,7 +56,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 17: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 18: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -92,7 +93,8 @@ async fn a_source_without_a_schema_is_left_alone() {
     15  licenses by end
     16  licenses by grace end
     17  webhooks
-    <database> is now at schema version 17: 17 steps.
+    18  signing keys
+    <database> is now at schema version 18: 18 steps.
     "
     );
 }

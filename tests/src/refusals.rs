@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 58] = [
+const OPERATIONS: [(&str, &str, &str); 62] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("POST", "/api/v1/release", r#"{"userId":"ada"}"#),
@@ -80,6 +80,14 @@ const OPERATIONS: [(&str, &str, &str); 58] = [
     ("POST", "/api/v1/admin/webhooks/{whk}/replay", r#"{"after":0}"#),
     ("POST", "/api/v1/admin/webhooks/{whk}/retry", ""),
     ("GET", "/api/v1/admin/webhooks/{whk}/failures", ""),
+    ("GET", "/api/v1/signing-keys", ""),
+    ("POST", "/api/v1/admin/signing-keys", ""),
+    (
+        "POST",
+        "/api/v1/admin/signing-keys/rotate",
+        r#"{"standby":"sig_01h455vb4pex5vsknk084sn02q"}"#,
+    ),
+    ("DELETE", "/api/v1/admin/signing-keys/{sig}", ""),
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
     ("GET", "/api/v1/admin/refusals", ""),
     ("GET", "/api/v1/admin/statistics", ""),
@@ -88,7 +96,7 @@ const OPERATIONS: [(&str, &str, &str); 58] = [
 
 /// Replaces each `{…}` by a well-formed unknown id.
 fn with_unknown_ids(text: &str) -> String {
-    let kinds = ["prd", "pln", "lic", "lky", "usr", "key", "whk"];
+    let kinds = ["prd", "pln", "lic", "lky", "usr", "key", "whk", "sig"];
     kinds.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
     })
@@ -112,7 +120,7 @@ async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str)
 #[test]
 fn all_operations_are_listed() {
     let document = serde_json::to_value(licd::routes::document()).unwrap();
-    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}", "{whk}"];
+    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}", "{whk}", "{sig}"];
     let listed: BTreeSet<String> = OPERATIONS
         .iter()
         .map(|(method, path, _)| {

@@ -5,9 +5,9 @@ mod clock;
 mod finding;
 mod host;
 mod postgres;
+mod secrets;
 mod settings;
 mod sqlite;
-mod webhooks;
 
 use anyhow::bail;
 use licd::db::DatabaseUrl;

@@ -12,17 +12,27 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::Deserialize;
 
 /// The secrets of each webhook, as JSON.
-const SECRETS: &str = "select cast(secrets as text) from webhooks order by id limit 10000";
+const WEBHOOKS: &str = "select cast(secrets as text) from webhooks order by id limit 10000";
+const SIGNING_KEYS: &str = "select private_key from signing_keys where private_key is not null
+     order by id limit 10000";
+
+/// What licd needs secret keys for.
+pub struct Sealed {
+    /// The current secret of each webhook.
+    pub webhooks: Vec<Vec<u8>>,
+    /// Those that sign leases, or are to.
+    pub signing_keys: Vec<Vec<u8>>,
+}
 
 /// The current secret of each webhook, sealed.
-fn sealed(secrets: &[String]) -> Vec<Vec<u8>> {
+fn current(secrets: &[String]) -> Vec<Vec<u8>> {
     #[derive(Deserialize)]
     struct Secret {
         sealed: String,
     }
-    let current = |json: &String| {
+    let first = |json: &String| {
         let secrets: Vec<Secret> = serde_json::from_str(json).ok()?;
         STANDARD_NO_PAD.decode(&secrets.first()?.sealed).ok()
     };
-    secrets.iter().map(|json| current(json).unwrap_or_default()).collect()
+    secrets.iter().map(|json| first(json).unwrap_or_default()).collect()
 }

@@ -2,8 +2,8 @@
 
 use common::{
     Assignment, CreatedKey, CreatedLicenseKey, CreatedWebhook, Key, License, LicenseAssignment,
-    LicenseDetails, LicenseKey, LicenseWithSeats, Plan, Product, Released, Retried, Tenant, User,
-    Webhook,
+    LicenseDetails, LicenseKey, LicenseWithSeats, Plan, Product, Released, Retried, SigningKey,
+    SigningKeys, Tenant, User, Webhook,
 };
 use serde::Serialize;
 
@@ -66,6 +66,8 @@ records! {
     Webhook as Webhook: |it| it, Some(Tagged::etag(it));
     CreatedWebhook as CreatedWebhook: |it| it, Some(Tagged::etag(&it.record));
     Retried as Retried: |it| it, untagged(it);
+    SigningKey as SigningKey: |it| it, untagged(it);
+    SigningKeys as SigningKeys: |it| it, untagged(it);
     Released as Released: |it| it, untagged(it);
     Tenant as Tenant: |it| it, untagged(it);
     () as (): |it| it, untagged(it);

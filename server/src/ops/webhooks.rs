@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
 use crate::secrets::SecretKeys;
 use crate::store::webhooks::{CountedWebhook, StoredSecret, StoredWebhook, sending};
-use crate::store::{Found, Page, events, webhooks};
+use crate::store::{Found, Page, events, sealed, webhooks};
 
 pub use by_hand::send;
 
@@ -98,7 +98,7 @@ async fn seal(
     id: WebhookId,
     secret: &WebhookSecret,
 ) -> Result<StoredSecret, Error> {
-    let (scope, is_sealed) = (change.scope(), webhooks::any_sealed(change).await?);
+    let (scope, is_sealed) = (change.scope(), sealed::any(change).await?);
     let sealed = keys.seal(secret.bytes(), &place(scope, id), is_sealed).await?;
     Ok(StoredSecret { sealed: STANDARD_NO_PAD.encode(sealed), until: None })
 }

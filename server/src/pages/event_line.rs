@@ -69,6 +69,7 @@ impl<'a> EventRecord<'a> {
             Open::Known(kind @ SubjectType::Plan) => named(*kind, "plans"),
             Open::Known(kind @ SubjectType::Tenant) => Self { path: None, ..named(*kind, "") },
             Open::Known(kind @ SubjectType::Webhook) => record(*kind, None, page("webhooks")),
+            Open::Known(kind @ SubjectType::SigningKey) => record(*kind, None, None),
             Open::Unknown(kind) => Self { kind, text: id.to_owned(), path: None },
         };
         let user = related

@@ -199,6 +199,10 @@ tables! {
         attempt: i32, gave_up: bool, error: String, status: Option<i32>,
         response: Option<String>, duration_ms: i32, at: Time,
     };
+    SigningKey = signing_keys by (id, world) {
+        id: Uuid, world: i32, state: String, public_key: Vec<u8>, private_key: Option<Vec<u8>>,
+        created_at: Time, retired_at: Option<Time>,
+    };
     OutcomeCount = outcomes by (world, hour, outcome) {
         world: i32, hour: Time, outcome: String, count: i64,
     };
@@ -221,7 +225,7 @@ macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
             World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
-            Webhook WebhookHold WebhookFailure OutcomeCount Refusal Uptime Notice
+            Webhook WebhookHold WebhookFailure SigningKey OutcomeCount Refusal Uptime Notice
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

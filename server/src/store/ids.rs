@@ -30,7 +30,8 @@ macro_rules! newest {
 
 /// Makes all further ids of this process greater than the stored ones.
 pub async fn advance_past_stored(conn: &mut Conn) -> Result<()> {
-    const NEWEST: &str = newest!("products", "plans", "licenses", "users", "refusals", "webhooks");
+    const NEWEST: &str =
+        newest!("products", "plans", "licenses", "users", "refusals", "webhooks", "signing_keys");
     let newest: Option<(Uuid,)> = conn.query(NEWEST).fetch_optional().await?;
     advance_ids_past(newest.map(|(id,)| id).unwrap_or_default());
     Ok(())

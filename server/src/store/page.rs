@@ -2,7 +2,7 @@
 
 use common::{
     ActivationId, AssignmentId, KeyId, LicenseId, LicenseKeyId, PlanId, ProductId, RefusalId,
-    UserId, WebhookFailureId, WebhookId,
+    SigningKeyId, UserId, WebhookFailureId, WebhookId,
 };
 use uuid::Uuid;
 
@@ -176,6 +176,7 @@ ids!(
     PlanId,
     ProductId,
     RefusalId,
+    SigningKeyId,
     UserId,
     WebhookFailureId,
     WebhookId

@@ -228,12 +228,6 @@ pub async fn failures(
         .await
 }
 
-/// Whether a value was sealed, in whatever world.
-pub async fn any_sealed(conn: &mut Conn) -> Result<bool> {
-    let one: Option<(i32,)> = conn.query("select 1 from webhooks limit 1").fetch_optional().await?;
-    Ok(one.is_some())
-}
-
 /// An event that was given up was taken after all.
 pub async fn forget_given_up(
     conn: &mut Conn,

@@ -108,6 +108,19 @@ impl Bench {
         self.start_licd(database, |command| command.env_remove("LICD_LOG").stderr(log))
     }
 
+    /// Starts licd with a file of secret keys, and with webhooks to this machine.
+    pub fn sending_licd(&self, database: &str) -> anyhow::Result<Server> {
+        let file = self.folder.path().join("licd.secret");
+        let made = Command::new(&self.licd).args(["secret-key", "generate"]).output()?;
+        ensure!(made.status.success(), "licd makes no secret key");
+        fs::write(&file, made.stdout)?;
+        fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+        self.start_licd(database, |command| {
+            command.env("LICD_LOG", "error").env("LICD_SECRET_KEY_FILE", file);
+            command.env("LICD_WEBHOOK_ALLOW_NETS", "127.0.0.1")
+        })
+    }
+
     fn start_licd(
         &self,
         database: &str,
@@ -128,8 +141,9 @@ impl Bench {
     pub fn tenant(&self, database: &str, name: &str) -> anyhow::Result<ApiKey> {
         let mut command = Command::new(&self.licd);
         command.args(["tenants", "create", name]).env("LICD_DATABASE_URL", database);
-        let made = command.stderr(Stdio::inherit()).output()?;
-        ensure!(made.status.success(), "no tenant {name} could be made");
+        let made = command.output()?;
+        let error = String::from_utf8_lossy(&made.stderr);
+        ensure!(made.status.success(), "no tenant {name} could be made: {error}");
         Ok(String::from_utf8(made.stdout)?.trim().parse()?)
     }
 

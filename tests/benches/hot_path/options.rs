@@ -72,6 +72,8 @@ pub enum Stage {
     Neighbours,
     /// The pages of the dashboard, and validations beside them.
     Pages,
+    /// Events that are sent to webhooks, and validations beside them.
+    Webhooks,
 }
 
 /// What is measured, and how long.

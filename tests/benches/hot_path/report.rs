@@ -12,6 +12,7 @@ use crate::stages::pages::PageTime;
 use crate::stages::pairs::Pair;
 use crate::stages::seats::Seats;
 use crate::stages::throughput::Throughput;
+use crate::stages::webhooks::Burst;
 use crate::stats::{Round, Series, median};
 use crate::subject::Subject;
 
@@ -219,6 +220,33 @@ pub fn pages(all: &[PageTime]) -> anyhow::Result<()> {
             format!("{:.1}", page.bytes as f64 / 1e3),
             format!("{:.1}", page.median),
             format!("{:.1}", page.worst),
+        ]
+    });
+    table(&head, &rows.collect::<Vec<_>>())
+}
+
+/// How fast webhooks send what happened, to the one receiver that is fast.
+pub fn bursts(all: &[Burst]) -> anyhow::Result<()> {
+    let head = [
+        "a burst of events",
+        "events",
+        "events/s",
+        "repeated",
+        "out of order",
+        "memory MB",
+        "beside 700 that hang: slowest s",
+        "memory MB",
+    ];
+    let rows = all.iter().map(|burst| {
+        vec![
+            burst.subject.name().into(),
+            burst.events.to_string(),
+            format!("{:.0}", burst.events as f64 / burst.seconds),
+            burst.repeated.to_string(),
+            burst.disordered.to_string(),
+            format!("{:.0}", burst.memory / 1e6),
+            format!("{:.2}", burst.longest),
+            format!("{:.0}", burst.memory_of_crowd / 1e6),
         ]
     });
     table(&head, &rows.collect::<Vec<_>>())

@@ -7,6 +7,7 @@ pub mod pairs;
 pub mod seats;
 pub mod throughput;
 pub mod users;
+pub mod webhooks;
 
 use crate::bench::Bench;
 use crate::options::Stage;
@@ -18,6 +19,7 @@ use pages::Pages;
 use pairs::Pair;
 use seats::Seats;
 use throughput::Throughput;
+use webhooks::Webhooks;
 
 /// The number of connections in every stage but throughput, and the one that goals are about.
 pub const CONNECTIONS: usize = 64;
@@ -36,6 +38,7 @@ pub struct Results {
     pub users: Vec<Pair>,
     pub neighbours: Neighbours,
     pub pages: Pages,
+    pub webhooks: Webhooks,
 }
 
 impl Results {
@@ -91,6 +94,13 @@ impl Results {
                 report::pages(&self.pages.times)?;
                 let sides = ["alone", "beside a visitor"];
                 report::pairs("dashboard in use", sides, &self.pages.visited)
+            }
+            Stage::Webhooks => {
+                self.webhooks = webhooks::run(bench).await?;
+                let sides = ["disabled", "enabled"];
+                report::pairs("webhooks and new seats", sides, &self.webhooks.seats)?;
+                report::pairs("webhooks and validations", sides, &self.webhooks.validations)?;
+                report::bursts(&self.webhooks.bursts)
             }
         }
     }

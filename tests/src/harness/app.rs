@@ -18,11 +18,13 @@ use super::caller::Caller;
 use super::database::TestDatabase;
 
 /// The file with the key with which all tests seal.
-pub static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(|| {
+pub static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(new_secret_key);
+
+fn new_secret_key() -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     std::fs::write(&file, SecretKey::generate().expose()).unwrap();
     file
-});
+}
 
 static SECRET_KEYS: LazyLock<SecretKeys> =
     LazyLock::new(|| SecretKeys::named(SECRET_KEY.path().to_owned()).unwrap());
@@ -73,6 +75,12 @@ impl App {
     /// Without the secret key, on a database that another licd has left.
     pub async fn without_secret_key(database: TestDatabase) -> Self {
         let secret_keys = SecretKeys::default();
+        Self::on_with(database, Config { secret_keys, ..quiet() }).await
+    }
+
+    /// With another secret key than the one that has sealed what another licd has left.
+    pub async fn with_new_secret_key(database: TestDatabase) -> Self {
+        let secret_keys = SecretKeys::named(new_secret_key().path().to_owned()).unwrap();
         Self::on_with(database, Config { secret_keys, ..quiet() }).await
     }
 

@@ -7,10 +7,11 @@ use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::App;
 
 /// `validate`: only POST /validate, /claim and /release. `read`: every admin GET, explain, and what
-/// finds a license key. `admin`: everything. And every key may ask whose it is.
+/// finds a license key. `admin`: everything. And every key may ask whose it
+/// is, and what applications embed.
 fn may(role: Role, method: &str, path: &str) -> bool {
     match (role, method, path) {
-        (_, _, "/api/v1/key") | (Role::Admin, _, _) => true,
+        (_, _, "/api/v1/key" | "/api/v1/signing-keys") | (Role::Admin, _, _) => true,
         (Role::Validate, _, path) => {
             matches!(path, "/api/v1/validate" | "/api/v1/claim" | "/api/v1/release")
         }

@@ -360,7 +360,7 @@ fn store_functions_take_their_scope() {
         "webhooks/sending::due",
         "webhooks/sending::claim",
         // One key seals in all worlds.
-        "webhooks::any_sealed",
+        "sealed::any",
         // What an older release wrote is completed in all scopes alike.
         "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.

@@ -6,7 +6,7 @@ use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
 use licd::db::{DatabaseUrl, Hosts, OpenError};
 
 use super::finding::{Finding, State, in_time, settled};
-use super::{clock, webhooks};
+use super::{clock, secrets};
 
 /// How many connections a node opens.
 const OF_A_NODE: i32 = 17;
@@ -67,9 +67,9 @@ async fn report(url: &DatabaseUrl, server: &Postgres) -> Report {
     let mut findings = vec![writes(&facts), version(&facts)];
     findings.push(settled(in_time("schema", schema).await));
     if findings.last().is_some_and(|schema| schema.state == State::Ok) {
-        let secrets = async { server.sealed_secrets(&mut conn).await.map_err(failed) };
-        match in_time("secret key", secrets).await {
-            Ok(secrets) => findings.extend(webhooks::check(url, &secrets)),
+        let sealed = async { server.sealed(&mut conn).await.map_err(failed) };
+        match in_time("secret key", sealed).await {
+            Ok(sealed) => findings.extend(secrets::check(url, &sealed)),
             Err(finding) => findings.push(finding),
         }
     }

@@ -8,7 +8,7 @@ use licd::db::DatabaseUrl;
 use licd::db::inspect::Sqlite;
 
 use super::finding::{Finding, in_time, settled};
-use super::{clock, webhooks};
+use super::{clock, secrets};
 
 /// Enough for some gigabytes, and shorter than the limit of a check.
 const INTEGRITY_LIMIT: Duration = Duration::from_secs(4);
@@ -54,9 +54,9 @@ pub async fn check(path: &Path) -> Vec<Finding> {
     };
     findings.push(settled(in_time("clock", newest).await));
     let secrets = async {
-        let secrets = sqlite.sealed_secrets().await;
-        let secrets = secrets.map_err(|error| Finding::problem("secret key", error.to_string()))?;
-        Ok(webhooks::check(&DatabaseUrl::Sqlite(path.to_owned()), &secrets))
+        let sealed = sqlite.sealed().await;
+        let sealed = sealed.map_err(|error| Finding::problem("secret key", error.to_string()))?;
+        Ok(secrets::check(&DatabaseUrl::Sqlite(path.to_owned()), &sealed))
     };
     findings.extend(in_time("secret key", secrets).await.unwrap_or_else(|finding| vec![finding]));
     findings

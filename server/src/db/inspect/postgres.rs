@@ -7,7 +7,7 @@ use common::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection, Row};
 
-use super::{SECRETS, sealed};
+use super::{SIGNING_KEYS, Sealed, WEBHOOKS, current};
 use crate::db::connect::with_settings;
 use crate::db::hosts::{Hosts, address};
 use crate::db::open_error::OpenError;
@@ -130,10 +130,11 @@ impl Postgres {
         Ok(text(&within_statement_timeout(row).await?, "names")?.to_owned())
     }
 
-    /// The current secret of each webhook.
-    pub async fn sealed_secrets(&self, conn: &mut PgConnection) -> Result<Vec<Vec<u8>>> {
-        let all = sqlx::query_scalar(SECRETS).fetch_all(conn);
-        within_statement_timeout(all).await.map(|all: Vec<String>| sealed(&all))
+    pub async fn sealed(&self, conn: &mut PgConnection) -> Result<Sealed> {
+        let webhooks = sqlx::query_scalar(WEBHOOKS).fetch_all(&mut *conn);
+        let webhooks = current(&within_statement_timeout(webhooks).await?);
+        let signing_keys = sqlx::query_scalar(SIGNING_KEYS).fetch_all(conn);
+        Ok(Sealed { webhooks, signing_keys: within_statement_timeout(signing_keys).await? })
     }
 
     /// Fails unless the schema is the one that this licd knows.

@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::{SECRETS, sealed};
+use super::{SIGNING_KEYS, Sealed, WEBHOOKS, current};
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
 use crate::error::has_code;
@@ -87,10 +87,11 @@ impl Sqlite {
         }
     }
 
-    /// The current secret of each webhook.
-    pub async fn sealed_secrets(&mut self) -> Result<Vec<Vec<u8>>> {
-        let all = sqlx::query_scalar(SECRETS).fetch_all(&mut self.0);
-        within_statement_timeout(all).await.map(|all: Vec<String>| sealed(&all))
+    pub async fn sealed(&mut self) -> Result<Sealed> {
+        let webhooks = sqlx::query_scalar(WEBHOOKS).fetch_all(&mut self.0);
+        let webhooks = current(&within_statement_timeout(webhooks).await?);
+        let signing_keys = sqlx::query_scalar(SIGNING_KEYS).fetch_all(&mut self.0);
+        Ok(Sealed { webhooks, signing_keys: within_statement_timeout(signing_keys).await? })
     }
 
     /// The time of the newest event, from its id, since ids never go back.

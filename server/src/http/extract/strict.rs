@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
     CreateUser, CreateWebhook, Explain, FindLicenseKey, ReleaseSeat, ReplayWebhook, ResendEvent,
-    RollKey, SetStatus, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
-    UpdateWebhook,
+    RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense, UpdatePlan,
+    UpdateProduct, UpdateUser, UpdateWebhook,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -103,6 +103,7 @@ bodies! {
     }
     ReplayWebhook {}
     ResendEvent {}
+    RotateSigningKeys {}
     RollKey {
         "role": "the new key has that of the old one",
         "mode": "the new key has that of the old one",

@@ -6,15 +6,14 @@ use std::str::FromStr;
 
 use aide::openapi::{Example as NamedExample, MediaType, ReferenceOr, SchemaObject};
 use common::{
-    Activation, ActorType, AssignLicense, Assignment, Claim, ConstBool, CreateKey, CreateLicense,
-    CreateLicenseKey, CreatePlan, CreateProduct, CreateUser, CreatedKey, CreatedLicenseKey,
-    CurrentKey, Event, EventActor, EventData, EventSubject, EventType, Explain, ExplainedLicense,
-    Explanation, ExternalId, Feature, Features, FindLicenseKey, HourStatistics, Key, License,
-    LicenseAssignment, LicenseDetails, LicenseField, LicenseKey, LicenseWithSeats, Line, List,
-    Metadata, Mode, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Release, ReleaseSeat,
-    Released, ReleasedSeat, Role, RollKey, Seats, SetStatus, Statistics, Status, SubjectType,
-    Success, Tenant, Terms, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct,
-    UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
+    Activation, ActorType, AssignLicense, Assignment, Claim, ConstBool, CreateLicense, CreatePlan,
+    CreateProduct, CreateUser, Event, EventActor, EventData, EventSubject, EventType, Explain,
+    ExplainedLicense, Explanation, ExternalId, Feature, Features, HourStatistics, License,
+    LicenseAssignment, LicenseDetails, LicenseField, LicenseWithSeats, Line, List, Metadata, Name,
+    Open, Paged, Plan, Product, Reason, RelatedRecords, Release, ReleaseSeat, Released,
+    ReleasedSeat, Seats, SetStatus, Statistics, Status, SubjectType, Success, Terms, Timestamp,
+    TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, UsageActivation,
+    User, UserRefusal, Validate, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,6 +85,7 @@ macro_rules! examples {
     )*};
 }
 
+mod keys;
 mod webhooks;
 
 // Requests.
@@ -155,10 +155,6 @@ examples! {
         merge_metadata: None,
         clear: None,
     }
-    CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
-    RollKey { overlap_seconds: Some(parsed("3600")), }
-    CreateLicenseKey { key: None, max_uses: Some(parsed("1")), expires_at: None, allow_short: None, }
-    FindLicenseKey { key: parsed(LICENSE_KEY), }
     Claim { user_id: ada(), key: parsed(LICENSE_KEY), product_id: None, }
     Release { user_id: ada(), product_id: None, checked_at: Some(checked()), }
     ReleaseSeat { user_id: ada(), }
@@ -243,39 +239,6 @@ examples! {
         metadata: None,
         created_at: created(),
         updated_at: created(),
-    }
-    Key {
-        id: id("key"),
-        name: Name::from_static("CI"),
-        prefix: KEY[..12].to_owned(),
-        role: Role::Read,
-        mode: Mode::Test,
-        created_at: created(),
-        expires_at: None,
-        last_used_at: Some(checked()),
-        revoked_at: None,
-    }
-    CreatedKey { record: Key { last_used_at: None, ..Key::example() }, key: parsed(KEY), }
-    LicenseKey {
-        id: id("lky"),
-        license_id: id("lic"),
-        suffix: "67J8KX".to_owned(),
-        max_uses: Some(parsed("1")),
-        uses: 0,
-        created_at: created(),
-        expires_at: None,
-        revoked_at: None,
-    }
-    CreatedLicenseKey { record: LicenseKey::example(), key: parsed(LICENSE_KEY), }
-    CurrentKey {
-        id: id("key"),
-        name: Name::from_static("CI"),
-        prefix: KEY[..12].to_owned(),
-        role: Role::Read,
-        mode: Mode::Test,
-        created_at: created(),
-        expires_at: None,
-        tenant: Tenant { id: id("ten"), name: Name::from_static("default") },
     }
     UserRefusal {
         id: id("ref"),

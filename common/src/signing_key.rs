@@ -1,0 +1,164 @@
+//! Signing keys: what leases are signed with, and what applications verify them with.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::string_enum::string_enum;
+use crate::{Invalid, SigningKeyId, Timestamp};
+
+string_enum! {
+    /// What a signing key is for.
+    SigningKeyState, "one of standby, active, retired" {
+        /// The next rotation lets it sign.
+        Standby = "standby",
+        /// Leases are signed with it.
+        Active = "active",
+        /// It signs no more; leases that it has signed still count.
+        Retired = "retired",
+    }
+}
+
+/// A point of P-256 in the 65 octets of X9.62: a 4, then both coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey([u8; 65]);
+
+impl PublicKey {
+    pub fn octets(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<u8>> for PublicKey {
+    type Error = Invalid;
+
+    fn try_from(octets: Vec<u8>) -> Result<Self, Invalid> {
+        let octets: Option<[u8; 65]> = octets.try_into().ok();
+        octets.filter(|octets| octets[0] == 4).map(Self).ok_or(Invalid("a point of P-256"))
+    }
+}
+
+/// A public key as a JSON Web Key (RFC 7517), for ES256.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Jwk {
+    /// Always `EC`.
+    pub kty: String,
+    /// Always `P-256`.
+    pub crv: String,
+    /// A coordinate of 32 octets in base64url, as `y`.
+    pub x: String,
+    pub y: String,
+    /// The thumbprint of RFC 7638, which is in the header of each lease.
+    pub kid: String,
+    /// Always `sig`.
+    #[serde(rename = "use")]
+    pub usage: String,
+    /// Always `ES256`.
+    pub alg: String,
+}
+
+impl Jwk {
+    /// The key with these coordinates.
+    pub fn of(key: &PublicKey) -> Self {
+        let (x, y) = key.0[1..].split_at(32);
+        let [x, y] = [x, y].map(|octets| URL_SAFE_NO_PAD.encode(octets));
+        // The members that RFC 7638 names, in their order, without spaces.
+        let text = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
+        let kid = URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()));
+        let [kty, crv, usage, alg] = ["EC", "P-256", "sig", "ES256"].map(str::to_owned);
+        Self { kty, crv, x, y, kid, usage, alg }
+    }
+
+    /// The key itself; none if it is for something else, or malformed.
+    pub fn public_key(&self) -> Option<PublicKey> {
+        let octets = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
+        let key = [vec![4], octets(&self.x)?, octets(&self.y)?].concat().try_into().ok()?;
+        (*self == Self::of(&key)).then_some(key)
+    }
+}
+
+/// A key of one mode of a tenant. Applications embed the whole set, so that they accept leases of
+/// each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SigningKey {
+    pub id: SigningKeyId,
+    pub state: SigningKeyState,
+    /// Applications that were built before do not know the key.
+    pub created_at: Timestamp,
+    /// Null unless it is retired.
+    pub retired_at: Option<Timestamp>,
+    pub jwk: Jwk,
+}
+
+/// The keys that are not retired.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct SigningKeys {
+    /// Signs from now on. Applications that were built before its `createdAt` refuse what it signs.
+    pub active: SigningKey,
+    pub standby: SigningKey,
+}
+
+/// The body of `POST /api/v1/admin/signing-keys/rotate`: one of both.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RotateSigningKeys {
+    /// The key that is to sign, which is the one on standby.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standby: Option<SigningKeyId>,
+    /// True: give up both keys, whose secret is lost. All applications that were built before refuse
+    /// every lease from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abandon: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of RFC 7515, appendix A.3.
+    const X: &str = "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU";
+    const Y: &str = "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0";
+
+    fn key() -> PublicKey {
+        let octets = |text: &str| URL_SAFE_NO_PAD.decode(text).unwrap();
+        [vec![4], octets(X), octets(Y)].concat().try_into().unwrap()
+    }
+
+    #[test]
+    fn a_key_reads_back_from_its_jwk() {
+        let jwk = Jwk::of(&key());
+        assert_eq!((&*jwk.x, &*jwk.y), (X, Y));
+        assert_eq!(jwk.public_key(), Some(key()));
+        // Computed with Python's hashlib.
+        assert_eq!(jwk.kid, "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U");
+    }
+
+    #[test]
+    fn coordinates_keep_their_leading_zeros() {
+        let mut key = key();
+        key.0[1] = 0;
+        let jwk = Jwk::of(&key);
+        assert_eq!(jwk.x.len(), 43);
+        assert_eq!(jwk.public_key(), Some(key));
+    }
+
+    #[test]
+    fn a_key_for_something_else_is_none() {
+        let jwk = Jwk::of(&key());
+        let wrong = [
+            Jwk { kid: "another".into(), ..jwk.clone() },
+            Jwk { alg: "none".into(), ..jwk.clone() },
+            Jwk { x: jwk.x[..42].into(), ..jwk.clone() },
+            Jwk { x: jwk.y.clone(), ..jwk.clone() },
+        ];
+        for jwk in wrong {
+            assert_eq!(jwk.public_key(), None, "{jwk:?}");
+        }
+    }
+}

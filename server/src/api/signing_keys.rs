@@ -1,0 +1,57 @@
+//! Signing keys.
+
+use axum::extract::State;
+use common::{List, RotateSigningKeys, SigningKey, SigningKeyId, SigningKeys};
+
+use super::Unfiltered;
+use crate::error::Error;
+use crate::http::App;
+use crate::http::answer::{ListParams, Streamed};
+use crate::http::credentials::{Admin, Caller};
+use crate::http::extract::{Id, Json, NoQuery, Query};
+use crate::http::idempotency::Idempotency;
+use crate::ops::idempotency::Once;
+use crate::ops::outcome::{Changed, Created};
+use crate::ops::signing_keys;
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    _: NoQuery,
+) -> Result<Once<Created<SigningKeys>>, Error> {
+    let (key, keys) = (idempotency.of(&())?, &app.webhooks.secrets);
+    app.ops.once(caller.origin(), key, |change| signing_keys::create(change, keys)).await
+}
+
+/// Public keys are for every role.
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Query(query): Query<Unfiltered<SigningKeyId>>,
+) -> Result<Streamed<List<SigningKey>>, Error> {
+    let view = app.ops.view(caller.scope);
+    let params = ListParams::new(query.after, query.limit);
+    Streamed::list(params, move |page| signing_keys::page(view.clone(), page)).await
+}
+
+pub async fn rotate(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Json(body): Json<RotateSigningKeys>,
+) -> Result<Once<Changed<SigningKeys>>, Error> {
+    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    app.ops.once(caller.origin(), key, |change| signing_keys::rotate(change, keys, body)).await
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<SigningKeyId>,
+    _: NoQuery,
+) -> Result<Once<Changed<SigningKey>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| signing_keys::delete(change, id)).await
+}

@@ -1,0 +1,151 @@
+//! Signing keys. Administrators make and rotate them; a lease never does, as applications embed them
+//! before the first lease.
+
+use chrono::TimeDelta;
+use common::{
+    Jwk, PublicKey, RotateSigningKeys, SigningKey, SigningKeyId, SigningKeyState, SigningKeys,
+    Timestamp,
+};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+use zeroize::Zeroizing;
+
+use super::change::Change;
+use super::outcome::{Changed, Created};
+use super::view::View;
+use crate::error::Error;
+use crate::events::NewEvent;
+use crate::secrets::{Place, SecretError, SecretKeys};
+use crate::store::signing_keys::StoredSigningKey;
+use crate::store::{Page, Scope, sealed, signing_keys};
+
+const NOT_FOUND: Error = Error::NotFound("signing key");
+/// How long a retired key stays in the set that applications embed: longer than any lease lasts.
+const RETIRED_KEPT: TimeDelta = TimeDelta::days(401);
+
+fn record(stored: &StoredSigningKey) -> SigningKey {
+    SigningKey {
+        id: stored.id,
+        state: stored.state,
+        created_at: stored.created_at,
+        retired_at: stored.retired_at,
+        jwk: Jwk::of(&stored.public_key),
+    }
+}
+
+/// Where the private key of a signing key stands.
+fn place(scope: Scope, id: SigningKeyId) -> Place {
+    let world = scope.world.number();
+    Place { table: "signing_keys", column: "private_key", world, row: id.uuid() }
+}
+
+/// A new key in PKCS #8, and its public key.
+fn generate() -> Option<(Zeroizing<Vec<u8>>, PublicKey)> {
+    let (algorithm, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
+    let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
+    let private = Zeroizing::new(document.as_ref().to_vec());
+    let key = EcdsaKeyPair::from_pkcs8(algorithm, &private, &random).ok()?;
+    Some((private, key.public_key().as_ref().to_vec().try_into().ok()?))
+}
+
+/// Makes a key. If the world has one in this state, as others have made it just now, that is a
+/// conflict.
+async fn add(
+    change: &mut Change,
+    keys: &SecretKeys,
+    state: SigningKeyState,
+) -> Result<SigningKey, Error> {
+    let (scope, id) = (change.scope(), SigningKeyId::new(change.now));
+    let is_sealed = sealed::any(change).await?;
+    let (private, public_key) = generate().ok_or(Error::Internal)?;
+    let private_key = Some(keys.seal(&private, &place(scope, id), is_sealed).await?);
+    let (created_at, retired_at) = (change.now, None);
+    let stored = StoredSigningKey { id, state, public_key, private_key, created_at, retired_at };
+    if !signing_keys::insert(change, scope, &stored).await? {
+        return Err(Error::Conflict("There are signing keys already: rotate them"));
+    }
+    Ok(record(&stored))
+}
+
+/// Makes the key that signs and the one on standby, in a world that has none.
+pub async fn create(mut change: Change, keys: &SecretKeys) -> Result<Created<SigningKeys>, Error> {
+    let active = add(&mut change, keys, SigningKeyState::Active).await?;
+    let standby = add(&mut change, keys, SigningKeyState::Standby).await?;
+    let events = [&active, &standby].map(NewEvent::signing_key_created).to_vec();
+    Ok(change.commit(Created(SigningKeys { active, standby }), events).await?)
+}
+
+/// The set that applications embed, oldest first.
+pub async fn page(view: View, page: Page<SigningKeyId>) -> Result<Vec<SigningKey>, Error> {
+    let kept = Timestamp::now().plus(-RETIRED_KEPT);
+    let all = signing_keys::all(&mut view.read().await?, view.scope, kept).await?;
+    let mut found: Vec<_> = all.iter().map(record).collect();
+    found.retain(|key| page.reaches(key.id));
+    found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+/// Retires a key that signs, or was to.
+async fn retire(change: &mut Change, stored: &StoredSigningKey) -> Result<NewEvent, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    signing_keys::retire(change, scope, stored.id, now).await?;
+    let before = record(stored);
+    let state = SigningKeyState::Retired;
+    let after = SigningKey { state, retired_at: Some(now), ..before.clone() };
+    Ok(NewEvent::signing_key_updated(&before, &after))
+}
+
+/// Retires the key that signs, lets the one on standby sign, and makes another one for standby. Who
+/// names a key that is not on standby any more was late.
+pub async fn rotate(
+    mut change: Change,
+    keys: &SecretKeys,
+    body: RotateSigningKeys,
+) -> Result<Changed<SigningKeys>, Error> {
+    let scope = change.scope();
+    let none = Error::Conflict("There are no signing keys: create them first");
+    let (active, standby) = signing_keys::lock_current(&mut change, scope).await?.ok_or(none)?;
+    let sealed = standby.private_key.as_deref().unwrap_or_default();
+    let opened = keys.open(sealed, &place(scope, standby.id)).await;
+    let mut events = vec![retire(&mut change, &active).await?];
+    let active = match (body.standby, body.abandon) {
+        (Some(named), None) => {
+            if named != standby.id {
+                return Err(Error::Conflict("The key that is named is not the one on standby"));
+            }
+            opened?;
+            signing_keys::activate(&mut change, scope, standby.id).await?;
+            let before = record(&standby);
+            let after = SigningKey { state: SigningKeyState::Active, ..before.clone() };
+            events.push(NewEvent::signing_key_updated(&before, &after));
+            after
+        }
+        (None, Some(true)) => {
+            if !matches!(opened, Err(SecretError::Missing | SecretError::Unknown { .. })) {
+                let rule = "The key on standby can be opened: rotate to it instead";
+                return Err(Error::Conflict(rule));
+            }
+            events.push(retire(&mut change, &standby).await?);
+            let active = add(&mut change, keys, SigningKeyState::Active).await?;
+            events.push(NewEvent::signing_key_created(&active));
+            active
+        }
+        _ => return Err(Error::invalid("standby", "Either standby or abandon must be given")),
+    };
+    let standby = add(&mut change, keys, SigningKeyState::Standby).await?;
+    events.push(NewEvent::signing_key_created(&standby));
+    Ok(change.commit(Changed(SigningKeys { active, standby }), events).await?)
+}
+
+/// Takes a retired key out of the set that applications embed.
+pub async fn delete(mut change: Change, id: SigningKeyId) -> Result<Changed<SigningKey>, Error> {
+    let scope = change.scope();
+    let stored = signing_keys::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    if stored.state != SigningKeyState::Retired {
+        return Err(Error::Conflict("Only a retired signing key can be deleted"));
+    }
+    signing_keys::delete(&mut change, scope, id).await?;
+    let key = record(&stored);
+    let event = NewEvent::signing_key_deleted(&key);
+    Ok(change.commit(Changed(key), event).await?)
+}

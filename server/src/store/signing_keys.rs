@@ -1,0 +1,101 @@
+//! The keys that sign leases.
+
+use common::{PublicKey, SigningKeyId, SigningKeyState, Timestamp};
+
+use super::Scope;
+use crate::db::{Conn, Result, locking};
+
+/// A row.
+#[derive(Clone, sqlx::FromRow)]
+pub struct StoredSigningKey {
+    pub id: SigningKeyId,
+    pub state: SigningKeyState,
+    #[sqlx(try_from = "Vec<u8>")]
+    pub public_key: PublicKey,
+    /// Sealed; none once the key is retired.
+    pub private_key: Option<Vec<u8>>,
+    pub created_at: Timestamp,
+    pub retired_at: Option<Timestamp>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select id, state, public_key, private_key, created_at, retired_at from signing_keys
+             where world = $1 and world > 0 ",
+            $rest
+        )
+    };
+}
+
+/// Whether the key was added. Otherwise the world has one in this state.
+pub async fn insert(conn: &mut Conn, scope: Scope, key: &StoredSigningKey) -> Result<bool> {
+    let added = conn
+        .query(
+            "insert into signing_keys (world, id, state, public_key, private_key, created_at)
+             values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
+        )
+        .bind_scope(scope)
+        .bind(key.id)
+        .bind(key.state)
+        .bind(key.public_key.octets().to_vec())
+        .bind(&key.private_key)
+        .bind(key.created_at)
+        .execute()
+        .await?;
+    Ok(added > 0)
+}
+
+/// Those that leases may still be signed with: of retired ones, those that were retired after a
+/// time. Oldest first.
+pub async fn all(
+    conn: &mut Conn,
+    scope: Scope,
+    retired_after: Timestamp,
+) -> Result<Vec<StoredSigningKey>> {
+    conn.query(select!("and (retired_at is null or retired_at > $2) order by id"))
+        .bind_scope(scope)
+        .bind(retired_after)
+        .fetch_all()
+        .await
+}
+
+/// The active one and the one on standby; none in a world without keys.
+pub async fn lock_current(
+    conn: &mut Conn,
+    scope: Scope,
+) -> Result<Option<(StoredSigningKey, StoredSigningKey)>> {
+    let sql = locking!(select!("and state <> 'retired' order by state"));
+    let mut found = conn.query(sql).bind_scope(scope).fetch_all().await?.into_iter();
+    Ok(found.next().zip(found.next()))
+}
+
+pub async fn lock(
+    conn: &mut Conn,
+    scope: Scope,
+    id: SigningKeyId,
+) -> Result<Option<StoredSigningKey>> {
+    let sql = locking!(select!("and id = $2"));
+    conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await
+}
+
+/// Lets the key on standby sign.
+pub async fn activate(conn: &mut Conn, scope: Scope, id: SigningKeyId) -> Result<()> {
+    let sql = "update signing_keys set state = 'active' where id = $2 and world = $1";
+    conn.query(sql).bind_scope(scope).bind(id).execute().await?;
+    Ok(())
+}
+
+/// Forgets the private key.
+pub async fn retire(conn: &mut Conn, scope: Scope, id: SigningKeyId, now: Timestamp) -> Result<()> {
+    let sql = "update signing_keys set state = 'retired', private_key = null, retired_at = $3
+               where id = $2 and world = $1";
+    conn.query(sql).bind_scope(scope).bind(id).bind(now).execute().await?;
+    Ok(())
+}
+
+pub async fn delete(conn: &mut Conn, scope: Scope, id: SigningKeyId) -> Result<()> {
+    let sql = "delete from signing_keys where id = $2 and world = $1";
+    conn.query(sql).bind_scope(scope).bind(id).execute().await?;
+    Ok(())
+}
