@@ -44,6 +44,7 @@ class Client:
         self.users = Recorded(licd_api.UsersApi(client))
         self.license_keys = Recorded(licd_api.LicenseKeysApi(client))
         self.keys = Recorded(licd_api.KeysApi(client))
+        self.signing_keys = Recorded(licd_api.SigningKeysApi(client))
         self.webhooks = Recorded(licd_api.WebhooksApi(client))
         self.events = Recorded(licd_api.EventsApi(client))
         self.refusals = Recorded(licd_api.RefusalsApi(client))
@@ -307,6 +308,15 @@ def test_license_keys(licd):
     assert isinstance(reissued, models.CreatedLicenseKey) and reissued.key != created.key
     revoked = licd.license_keys.revoke_license_key(created.id).data
     assert isinstance(revoked.revoked_at, datetime)
+
+
+def test_signing_keys(licd):
+    made = licd.signing_keys.create_signing_keys().data
+    assert [key.state for key in licd.signing_keys.list_signing_keys().data] == ["active", "standby"]
+    rotate = models.RotateSigningKeys(standby=made.standby.id)
+    rotated = licd.signing_keys.rotate_signing_keys(rotate).data
+    assert rotated.active.jwk.kid == made.standby.jwk.kid
+    assert licd.signing_keys.delete_signing_key(made.active.id).data.state == "retired"
 
 
 def test_webhooks(licd):

@@ -40,6 +40,7 @@ function connect(basePath: string, accessToken?: string) {
         users: recorded(new licd.UsersApi(configuration)),
         licenseKeys: recorded(new licd.LicenseKeysApi(configuration)),
         keys: recorded(new licd.KeysApi(configuration)),
+        signingKeys: recorded(new licd.SigningKeysApi(configuration)),
         webhooks: recorded(new licd.WebhooksApi(configuration)),
         events: recorded(new licd.EventsApi(configuration)),
         refusals: recorded(new licd.RefusalsApi(configuration)),
@@ -302,6 +303,17 @@ test('license keys', async () => {
     assert.notEqual(reissued.key, created.key);
     const revoked = (await api.licenseKeys.revokeLicenseKey({ id: created.id })).data;
     assert.ok(revoked.revokedAt instanceof Date);
+});
+
+test('signing keys', async () => {
+    const made = (await api.signingKeys.createSigningKeys()).data;
+    const listed: licd.SigningKey[] = (await api.signingKeys.listSigningKeys()).data;
+    assert.deepEqual(listed, [made.active, made.standby]);
+    const rotateSigningKeys = { standby: made.standby.id };
+    const rotated = (await api.signingKeys.rotateSigningKeys({ rotateSigningKeys })).data;
+    assert.equal(rotated.active.jwk.kid, made.standby.jwk.kid);
+    const deleted = (await api.signingKeys.deleteSigningKey({ id: made.active.id })).data;
+    assert.deepEqual([deleted.state, deleted.retiredAt instanceof Date], ['retired', true]);
 });
 
 test('webhooks', async () => {
