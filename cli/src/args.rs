@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Val
 
 use crate::commands::{
     api, catalog, claim, dashboard, doctor, events, keys, licenses, login, plans, products,
-    profiles, refusals, stats, users, validate, version, webhooks, whoami,
+    profiles, refusals, signing_keys, stats, users, validate, version, webhooks, whoami,
 };
 use crate::context::{Context, Globals};
 use crate::error;
@@ -46,7 +46,7 @@ Global flags such as -P, -o, -q, -y and -n work with every command: licctl help 
 /// The commands in the order in which their help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Licensing", &["validate", "claim", "licenses", "plans", "products"]),
-    ("People and keys", &["users", "keys"]),
+    ("People and keys", &["users", "keys", "signing-keys"]),
     ("History", &["events", "webhooks", "refusals", "stats"]),
     ("As code", &["apply", "diff", "export", "api"]),
     (
@@ -102,6 +102,9 @@ pub enum Commands {
     /// Manage API keys
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
+    /// Manage the keys that sign leases
+    #[command(subcommand, visible_alias = "signing-key")]
+    SigningKeys(signing_keys::Verb),
     /// Send events to your own address
     #[command(subcommand, visible_alias = "webhook")]
     Webhooks(webhooks::Verb),
@@ -209,6 +212,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Products(verb) => products::run(ctx, verb).await,
         Commands::Users(verb) => users::run(ctx, verb).await,
         Commands::Keys(verb) => keys::run(ctx, verb).await,
+        Commands::SigningKeys(verb) => signing_keys::run(ctx, verb).await,
         Commands::Webhooks(verb) => webhooks::run(ctx, verb).await,
         Commands::Events(verb) => events::run(ctx, verb).await,
         Commands::Refusals(verb) => refusals::run(ctx, verb).await,

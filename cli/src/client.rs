@@ -42,7 +42,7 @@ pub use query::{Query, encode};
 pub use raw::Headers;
 pub use records::{
     CreatedKey, CreatedWebhook, CurrentKey, ExplainedLicense, Explanation, Key, License,
-    LicenseDetails, LicenseWithSeats, Usage, Validation, Webhook,
+    LicenseDetails, LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
 };
 use refusal::ApiRequest;
 pub use refusal::cause;

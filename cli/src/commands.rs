@@ -14,6 +14,7 @@ mod prelude;
 pub mod products;
 pub mod profiles;
 pub mod refusals;
+pub mod signing_keys;
 pub mod stats;
 pub mod users;
 pub mod validate;

@@ -83,10 +83,11 @@ impl Jwk {
 /// each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", schemars(rename = "SigningKey"))]
 #[serde(rename_all = "camelCase")]
-pub struct SigningKey {
+pub struct SigningKey<S = SigningKeyState> {
     pub id: SigningKeyId,
-    pub state: SigningKeyState,
+    pub state: S,
     /// Applications that were built before do not know the key.
     pub created_at: Timestamp,
     /// Null unless it is retired.
@@ -97,10 +98,11 @@ pub struct SigningKey {
 /// The keys that are not retired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-pub struct SigningKeys {
+#[cfg_attr(feature = "server", schemars(rename = "SigningKeys"))]
+pub struct SigningKeys<S = SigningKeyState> {
     /// Signs from now on. Applications that were built before its `createdAt` refuse what it signs.
-    pub active: SigningKey,
-    pub standby: SigningKey,
+    pub active: SigningKey<S>,
+    pub standby: SigningKey<S>,
 }
 
 /// The body of `POST /api/v1/admin/signing-keys/rotate`: one of both.

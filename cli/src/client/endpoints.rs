@@ -11,9 +11,9 @@ use common::{
     CreateProduct, CreateUser, CreateWebhook, CreatedLicenseKey, Delivery, Event, EventId, Explain,
     ExternalId, FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId,
     List, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, ReplayWebhook,
-    ResendEvent, Retried, RollKey, SetStatus, Statistics, Timestamp, TransferLicense,
-    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook, User, UserId, UserRefusal,
-    Validate, WebhookFailure, WebhookId,
+    ResendEvent, Retried, RollKey, RotateSigningKeys, SetStatus, SigningKeyId, Statistics,
+    Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -22,8 +22,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
 use super::{
-    CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage,
-    Validation, Webhook,
+    CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, License, LicenseWithSeats,
+    SigningKey, SigningKeys, Usage, Validation, Webhook,
 };
 use crate::error::Result;
 
@@ -86,6 +86,7 @@ records! {
     users: User = "/api/v1/admin/users", UserId, shown as User;
     keys: Key = "/api/v1/admin/keys", KeyId, shown as Key;
     webhooks: Webhook = "/api/v1/admin/webhooks", WebhookId, shown as Webhook;
+    signing_keys: SigningKey = "/api/v1/signing-keys", SigningKeyId, shown as SigningKey;
     events: Event = "/api/v1/admin/events", EventId, shown as Event;
     refusals: UserRefusal = "/api/v1/admin/refusals", RefusalId, shown as UserRefusal;
 }
@@ -327,6 +328,25 @@ impl<'c> Records<'c, Webhook> {
     ) -> impl Stream<Item = Result<Vec<ApiRecord<WebhookFailure>>>> + use<'c> {
         let path = format!("{}/failures", Self::path(id));
         self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
+    }
+}
+
+/// What administrators do with signing keys, which every role may read.
+const MANAGED_SIGNING_KEYS: &str = "/api/v1/admin/signing-keys";
+
+impl Records<'_, SigningKey> {
+    pub async fn create_pair(self) -> Done<SigningKeys> {
+        self.client.write(Method::POST, MANAGED_SIGNING_KEYS, NO_BODY).await
+    }
+
+    pub async fn rotate(self, body: &RotateSigningKeys) -> Done<SigningKeys> {
+        let path = format!("{MANAGED_SIGNING_KEYS}/rotate");
+        self.client.write(Method::POST, &path, Some(body)).await
+    }
+
+    pub async fn remove(self, id: SigningKeyId) -> Done<SigningKey> {
+        let path = format!("{MANAGED_SIGNING_KEYS}/{id}");
+        self.client.write(Method::DELETE, &path, NO_BODY).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The records with statuses and roles, to which a later licd may add: licctl shows unknown words
 //! as they are.
 
-use common::{Feature, Features, Open, Role, Status, WebhookState};
+use common::{Feature, Features, Open, Role, SigningKeyState, Status, WebhookState};
 use serde::Deserialize;
 
 pub type CreatedKey = common::CreatedKey<Open<Role>>;
@@ -14,6 +14,8 @@ pub type LicenseDetails = common::LicenseDetails<Open<Status>>;
 pub type LicenseWithSeats = common::LicenseWithSeats<Open<Status>>;
 pub type CreatedWebhook = common::CreatedWebhook<Open<WebhookState>>;
 pub type Webhook = common::Webhook<Open<WebhookState>>;
+pub type SigningKey = common::SigningKey<Open<SigningKeyState>>;
+pub type SigningKeys = common::SigningKeys<Open<SigningKeyState>>;
 pub type Usage = common::Usage<Open<Status>>;
 
 /// The answer to a validation.

@@ -5,6 +5,7 @@ mod license_keys;
 pub mod lines;
 mod records;
 mod screen;
+mod signing_keys;
 #[cfg(unix)]
 pub mod terminal;
 mod tls;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::OTHER_KEY;
 use super::fake_server::{FakeServer, Reply, Request};
-use super::{license_keys, webhooks};
+use super::{license_keys, signing_keys, webhooks};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -27,7 +27,8 @@ pub fn answer(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap();
     let Some(path) = path.strip_prefix("/api/v1/") else { return health() };
     let words: Vec<&str> = path.split('/').collect();
-    if let Some(answer) = webhooks::answer(request, &words) {
+    let answer = webhooks::answer(request, &words);
+    if let Some(answer) = answer.or_else(|| signing_keys::answer(request, &words)) {
         return answer;
     }
     match (request.method.as_str(), words.as_slice()) {
