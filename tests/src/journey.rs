@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::App;
+use crate::harness::{App, Caller};
 use crate::nodes::process::program;
 use lossy_proxy::LossyProxy;
 
@@ -31,8 +31,8 @@ pub struct RunOutput {
 }
 
 impl Shell {
-    pub fn at(app: &App) -> Self {
-        let (server, key) = (app.base.clone(), app.key.clone().unwrap());
+    pub fn at(caller: &Caller) -> Self {
+        let (server, key) = (caller.base.clone(), caller.key.clone().unwrap());
         Self { folder: TempDir::new().unwrap(), server, key }
     }
 

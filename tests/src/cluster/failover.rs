@@ -9,7 +9,7 @@ use crate::harness::until;
 use crate::nodes::process::{Process, first_key};
 
 /// One address for both servers. The standby comes first, so that the order is not what helps.
-fn url(primary: &Cluster, standby: &Cluster) -> String {
+pub fn url(primary: &Cluster, standby: &Cluster) -> String {
     format!("postgres://postgres@{},{}/licd", standby.address(), primary.address())
 }
 

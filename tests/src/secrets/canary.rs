@@ -4,32 +4,40 @@
 use std::fs::File;
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use common::{ApiKey, KeyText, Mode};
 use reqwest::redirect;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::harness::{Answer, Caller, TestDatabase, client};
+use crate::harness::{Answer, Caller, SECRET_KEY, TestDatabase, client};
 use crate::nodes::process::{Process, licd, licd_with};
 
 const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
 const PASSWORD: &str = "CANARYpasswordCANARY";
 
-/// Secrets, and the places where they were looked for.
+/// Secrets, as text and as octets.
 #[derive(Default)]
-struct Canaries(Vec<String>);
+struct Canaries(Vec<Vec<u8>>);
 
 impl Canaries {
     fn add(&mut self, secret: &str) -> String {
-        self.0.push(secret.to_owned());
+        self.0.push(secret.into());
         secret.to_owned()
+    }
+
+    /// A secret that signs webhooks, whose octets are another.
+    fn add_signing(&mut self, secret: &str) -> String {
+        self.0.push(STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap());
+        self.add(secret)
     }
 
     /// What follows the shown characters of a key is nowhere, not even its beginning.
     fn absent_from(&self, place: &str, content: &[u8]) {
         for secret in &self.0 {
-            let part = &secret.as_bytes()[12..20];
+            let part = &secret[12..20];
             let found = content.windows(part.len()).position(|window| window == part);
             let shown = found.map(|at| {
                 let context = &content[at.saturating_sub(300)..(at + 40).min(content.len())];
@@ -95,6 +103,22 @@ async fn use_license_keys(admin: &Caller, canaries: &mut Canaries) {
     }
     let claimed = admin.get("/api/v1/admin/events?type=license_key.claimed").await;
     assert_eq!(claimed.list().len(), 1);
+}
+
+/// Makes, brings and rolls secrets of webhooks, and makes and rotates signing keys.
+async fn use_what_signs(admin: &Caller, canaries: &mut Canaries) {
+    const WEBHOOKS: &str = "/api/v1/admin/webhooks";
+    let brought = canaries.add_signing("whsec_Q0FOQVJZYnJvdWdodFNFQ1JFVENBTkFSWQ==");
+    let webhook = |secret| json!({ "url": "http://127.0.0.1:9/", "secret": secret });
+    admin.post(WEBHOOKS, webhook(Some(brought))).await.data();
+    let made = admin.post(WEBHOOKS, webhook(None)).await;
+    let rolled = admin.post(&format!("{WEBHOOKS}/{}/roll", made.id()), json!({})).await;
+    for answer in [&made, &rolled] {
+        canaries.add_signing(answer["secret"].as_str().unwrap());
+    }
+    admin.post(&format!("{WEBHOOKS}/{}/test", made.id()), json!(null)).await.data();
+    admin.post("/api/v1/admin/signing-keys", json!(null)).await.data();
+    canaries.add(std::fs::read_to_string(SECRET_KEY.path()).unwrap().trim());
 }
 
 /// Signs in with keys, right, wrong and mistyped ones, and creates one in the dashboard.
@@ -176,6 +200,7 @@ async fn no_secret_is_found(format: &str) {
     let admin = node.caller(&first);
     use_the_api(&admin, &mut canaries).await;
     use_license_keys(&admin, &mut canaries).await;
+    use_what_signs(&admin, &mut canaries).await;
     use_the_dashboard(&node, &first, &mut canaries).await;
     let said = use_the_host(&database.url, &mut canaries);
     canaries.absent_from("the log of a command", &said);

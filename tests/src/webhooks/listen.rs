@@ -7,8 +7,9 @@ use std::process::Child;
 use tokio::net::TcpListener;
 
 use super::receiver::Receiver;
-use crate::harness::App;
+use crate::harness::{App, TestDatabase};
 use crate::journey::{RunOutput, Shell};
+use crate::nodes::process::{Process, first_key};
 
 /// Listens, and ends with the test.
 struct Listening {
@@ -108,4 +109,27 @@ async fn a_restored_database_is_said() {
     let ran: RunOutput = Shell::at(&app).run(line);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
     assert!(ran.stderr.contains("the database was restored"), "{}", ran.stderr);
+}
+
+/// A server that crashes and comes back loses nothing of what is listened to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_restarts_is_waited_for() {
+    let (database, key) = (TestDatabase::ready().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let (caller, address) = (licd.caller(&key), licd.base.replace("http://", ""));
+    let (shell, receiver) = (Shell::at(&caller), Receiver::start().await);
+    let rest = "--after 0 --type product.*";
+    let mut listening = Listening::start(&shell, &receiver.url, rest);
+    caller.product("one").await;
+    listening.printed(1);
+    drop(licd);
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LISTEN", &*address)];
+    let licd = Process::launch_with(&database.url, &settings).wait();
+    caller.product("two").await;
+    listening.printed(1);
+    let said = listening.end();
+    let received = receiver.received();
+    let names: Vec<_> = received.iter().map(|it| &it.event["data"]["object"]["name"]).collect();
+    assert_eq!(names, ["one", "two"], "{said}");
+    assert!(licd.stop().success());
 }
