@@ -167,14 +167,13 @@ impl Sending {
         let started = Instant::now();
         self.enable(bench, true).await?;
         let last = self.until_quiet().await;
+        let Received { repeated, disordered, .. } = *self.receiver.received.lock().await;
         let events = self.receiver.received.lock().await.events();
         let memory = self.server[0].usage().resident_bytes;
         let seconds = (last - started).as_secs_f64();
         say(format_args!("webhooks: {}: {events} events in {seconds:.1} s", self.subject.name()));
         let longest = self.crowd(bench).await?.as_secs_f64();
         let memory_of_crowd = self.server[0].usage().resident_bytes;
-        let received = self.receiver.received.lock().await;
-        let (repeated, disordered) = (received.repeated, received.disordered);
         let subject = self.subject;
         Ok(Burst {
             subject,
