@@ -60,15 +60,18 @@ impl App {
 
     /// Its webhooks may reach this machine.
     pub async fn with_webhooks() -> Self {
-        let allowed = "127.0.0.1".parse().unwrap();
-        let rules = AddressRules { allowed, ..AddressRules::default() };
-        let webhooks = WebhookSettings { rules, ..WebhookSettings::default() };
-        Self::with(Config { webhooks, ..quiet() }).await
+        Self::sending_webhooks(true).await
     }
 
     /// It sends no webhooks.
     pub async fn with_webhooks_off() -> Self {
-        let webhooks = WebhookSettings { are_off: true, ..WebhookSettings::default() };
+        Self::sending_webhooks(false).await
+    }
+
+    async fn sending_webhooks(are_on: bool) -> Self {
+        let allowed = "127.0.0.1".parse().unwrap();
+        let rules = AddressRules { allowed, ..AddressRules::default() };
+        let webhooks = WebhookSettings { rules, are_off: !are_on };
         Self::with(Config { webhooks, ..quiet() }).await
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::receiver::Receiver;
 use super::{WEBHOOKS, record, webhook};
-use crate::harness::App;
+use crate::harness::{App, until};
 
 /// Who sends by hand sees the answer, also of a webhook that is disabled.
 #[tokio::test]
@@ -106,8 +106,16 @@ async fn a_node_without_the_secret_key_sends_nothing() {
 async fn a_node_that_is_switched_off_sends_nothing() {
     let app = App::with_webhooks_off().await;
     let receiver = Receiver::start().await;
-    let made = app.post(WEBHOOKS, json!({ "url": "https://example.com/" })).await.id();
+    let (made, _) = webhook(&app, &receiver, json!({})).await;
     app.product("one").await;
+    app.validate("ada").await;
+    // A sender would have looked several times until the outcome is written.
+    let statistics = "/api/v1/admin/statistics";
+    until("the outcome is written", async || {
+        let hours = app.get(statistics).await["hours"].clone();
+        hours.as_array().unwrap().iter().any(|hour| hour["total"] == 1)
+    })
+    .await;
     let test = app.post(&format!("{WEBHOOKS}/{made}/test"), json!({})).await;
     assert_eq!(test.refusal(), "409 webhooks_off");
     assert!(record(&app, &made).await["pending"].as_i64() > Some(0));
