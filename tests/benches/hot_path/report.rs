@@ -12,7 +12,7 @@ use crate::stages::pages::PageTime;
 use crate::stages::pairs::Pair;
 use crate::stages::seats::Seats;
 use crate::stages::throughput::Throughput;
-use crate::stages::webhooks::Burst;
+use crate::stages::webhooks::Webhooks;
 use crate::stats::{Round, Series, median};
 use crate::subject::Subject;
 
@@ -225,25 +225,24 @@ pub fn pages(all: &[PageTime]) -> anyhow::Result<()> {
     table(&head, &rows.collect::<Vec<_>>())
 }
 
-/// How fast webhooks send what happened, to the one receiver that is fast.
-pub fn bursts(all: &[Burst]) -> anyhow::Result<()> {
+/// What sending costs others, and how fast it is to the one receiver that is fast.
+pub fn webhooks(all: &Webhooks) -> anyhow::Result<()> {
+    let sides = ["disabled", "enabled"];
+    pairs("webhooks and new seats", sides, &all.seats)?;
+    pairs("webhooks and validations", sides, &all.validations)?;
     let head = [
         "a burst of events",
         "events",
         "events/s",
-        "repeated",
-        "out of order",
         "memory MB",
         "beside 700 that hang: slowest s",
         "memory MB",
     ];
-    let rows = all.iter().map(|burst| {
+    let rows = all.bursts.iter().map(|burst| {
         vec![
             burst.subject.name().into(),
             burst.events.to_string(),
             format!("{:.0}", burst.events as f64 / burst.seconds),
-            burst.repeated.to_string(),
-            burst.disordered.to_string(),
             format!("{:.0}", burst.memory / 1e6),
             format!("{:.2}", burst.longest),
             format!("{:.0}", burst.memory_of_crowd / 1e6),

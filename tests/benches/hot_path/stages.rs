@@ -97,10 +97,7 @@ impl Results {
             }
             Stage::Webhooks => {
                 self.webhooks = webhooks::run(bench).await?;
-                let sides = ["disabled", "enabled"];
-                report::pairs("webhooks and new seats", sides, &self.webhooks.seats)?;
-                report::pairs("webhooks and validations", sides, &self.webhooks.validations)?;
-                report::bursts(&self.webhooks.bursts)
+                report::webhooks(&self.webhooks)
             }
         }
     }

@@ -41,8 +41,6 @@ pub struct Burst {
     pub subject: Subject,
     pub events: usize,
     pub seconds: f64,
-    pub repeated: usize,
-    pub disordered: usize,
     /// Resident bytes of licd.
     pub memory: f64,
     /// The longest time, in seconds, that an event took beside tenants whose receivers hang.
@@ -168,6 +166,7 @@ impl Sending {
         self.enable(bench, true).await?;
         let last = self.until_quiet().await;
         let Received { repeated, disordered, .. } = *self.receiver.received.lock().await;
+        ensure!((repeated, disordered) == (0, 0), "events came twice, or out of order");
         let events = self.receiver.received.lock().await.events();
         let memory = self.server[0].usage().resident_bytes;
         let seconds = (last - started).as_secs_f64();
@@ -175,16 +174,7 @@ impl Sending {
         let longest = self.crowd(bench).await?.as_secs_f64();
         let memory_of_crowd = self.server[0].usage().resident_bytes;
         let subject = self.subject;
-        Ok(Burst {
-            subject,
-            events,
-            seconds,
-            repeated,
-            disordered,
-            memory,
-            longest,
-            memory_of_crowd,
-        })
+        Ok(Burst { subject, events, seconds, memory, longest, memory_of_crowd })
     }
 
     /// Waits until nothing has arrived for a while, and returns when the last event came.
