@@ -15,7 +15,7 @@ use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::secrets::{Place, SecretError, SecretKeys};
+use crate::secrets::{Place, SecretKeys};
 use crate::store::signing_keys::StoredSigningKey;
 use crate::store::{Page, Scope, sealed, signing_keys};
 
@@ -121,7 +121,7 @@ pub async fn rotate(
             after
         }
         (None, Some(true)) => {
-            if !matches!(opened, Err(SecretError::Missing | SecretError::Unknown { .. })) {
+            if opened.is_ok() {
                 let rule = "The key on standby can be opened: rotate to it instead";
                 return Err(Error::Conflict(rule));
             }
