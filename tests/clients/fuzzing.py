@@ -59,6 +59,11 @@ REFUSALS = {
         "after",
         "sequence of the last event|Either after or since",
     ),
+    "a rotation names a key or gives both up": (
+        "invalid_request",
+        "standby",
+        "Either standby or abandon",
+    ),
     "a sequence is that of an event": ("sequence_ahead", "", ""),
     # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
@@ -120,8 +125,8 @@ def create(path, **body):
     return send("POST", f"admin/{path}", body)["id"]
 
 
-def listed(path):
-    url = f"{os.environ['LICD_URL']}/api/v1/admin/{path}"
+def listed(path, folder="admin/"):
+    url = f"{os.environ['LICD_URL']}/api/v1/{folder}{path}"
     headers = {"Authorization": f"Bearer {os.environ['LICD_KEY']}"}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
         return json.load(response)["data"]
@@ -145,6 +150,18 @@ def license_key():
     return create(f"licenses/{existing['lic']}/keys")
 
 
+def signing_key(state):
+    """That in this state, once somebody has created the first ones."""
+    return next((it["id"] for it in listed("signing-keys", "") if it["state"] == state), None)
+
+
+def rotate():
+    """A key that has retired."""
+    if standby := signing_key("standby"):
+        send("POST", "admin/signing-keys/rotate", {"standby": standby})
+    return signing_key("retired")
+
+
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9/"
 product = create("products", name="Studio")
@@ -166,7 +183,7 @@ typed = send("POST", f"admin/licenses/{existing['lic']}/keys", {})["key"]
 def existing_instead_of(text, operation):
     """For every other id the id of a record, so that more is seen than 404."""
     kind = text[:3]
-    if not re.fullmatch(r"(prd|pln|lic|lky|usr|key|whk)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
+    if not re.fullmatch(r"(prd|pln|lic|lky|usr|key|whk|sig)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
         return text
     spent = {
         "deleteProduct": lambda: create("products", name="Studio"),
@@ -178,6 +195,7 @@ def existing_instead_of(text, operation):
         "reissueLicenseKey": license_key,
         "revokeLicenseKey": license_key,
         "deleteWebhook": webhook,
+        "deleteSigningKey": lambda: rotate() or text,
     }
     return spent.get(operation, lambda: existing[kind])()
 
@@ -199,6 +217,10 @@ def before_call(context, case, kwargs):
         case.body["event"] = event
     if operation == "replayWebhook" and isinstance(case.body, dict) and "since" not in case.body:
         case.body["after"] = 1
+    if operation == "rotateSigningKeys" and isinstance(case.body, dict):
+        named = str(case.body.get("standby"))
+        if re.fullmatch("sig_[0-9a-z]{26}", named) and ord(named[-1]) % 2 == 0:
+            case.body["standby"] = signing_key("standby") or named
     holder = {"releaseSeat": "userId", "transferLicense": "fromUserId"}.get(operation)
     if holder and isinstance(case.body, dict):
         send("POST", f"admin/licenses/{existing['lic']}/assign", {"userId": "ada"})
