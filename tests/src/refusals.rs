@@ -94,10 +94,12 @@ const OPERATIONS: [(&str, &str, &str); 62] = [
     ("GET", "/api/v1/admin/events", ""),
 ];
 
+/// The kinds of ids in their addresses and bodies.
+const KINDS: [&str; 8] = ["prd", "pln", "lic", "lky", "usr", "key", "whk", "sig"];
+
 /// Replaces each `{…}` by a well-formed unknown id.
 fn with_unknown_ids(text: &str) -> String {
-    let kinds = ["prd", "pln", "lic", "lky", "usr", "key", "whk", "sig"];
-    kinds.iter().fold(text.to_owned(), |text, kind| {
+    KINDS.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
     })
 }
@@ -120,12 +122,12 @@ async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str)
 #[test]
 fn all_operations_are_listed() {
     let document = serde_json::to_value(licd::routes::document()).unwrap();
-    let kinds = ["{prd}", "{pln}", "{lic}", "{lky}", "{usr}", "{key}", "{whk}", "{sig}"];
     let listed: BTreeSet<String> = OPERATIONS
         .iter()
         .map(|(method, path, _)| {
             let path = path.split('?').next().unwrap().replace("/ada", "/{userId}");
-            let path = kinds.iter().fold(path, |path, kind| path.replace(kind, "{id}"));
+            let in_braces = |kind: &str| format!("{{{kind}}}");
+            let path = KINDS.iter().fold(path, |path, kind| path.replace(&in_braces(kind), "{id}"));
             format!("{method} {path}")
         })
         .collect();

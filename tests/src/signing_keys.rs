@@ -98,9 +98,7 @@ async fn a_lost_secret_costs_both_keys_and_only_on_demand() {
     let app = App::start().await;
     let made = app.post(KEYS, json!(null)).await.data().clone();
     let standby = json!({ "standby": made["standby"]["id"] });
-    let before = app.db().clone();
-    let database = app.stop().await;
-    before.close().await;
+    let database = app.close().await;
     let app = App::without_secret_key(database).await;
     assert_eq!(app.post(ROTATE, standby.clone()).await.refusal(), "503 unavailable");
     let none = app.post(ROTATE, json!({ "abandon": true })).await;
@@ -110,9 +108,7 @@ async fn a_lost_secret_costs_both_keys_and_only_on_demand() {
         "409 secret_key_missing"
     );
     assert_eq!(app.get(SET).await.list().len(), 2, "public keys outlive the secret");
-    let before = app.db().clone();
-    let database = app.stop().await;
-    before.close().await;
+    let database = app.close().await;
     let app = App::with_new_secret_key(database).await;
     assert_eq!(app.post(ROTATE, standby).await.refusal(), "503 unavailable");
     let abandoned = app.post(ROTATE, json!({ "abandon": true })).await.data().clone();

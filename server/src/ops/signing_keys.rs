@@ -79,20 +79,24 @@ pub async fn create(mut change: Change, keys: &SecretKeys) -> Result<Created<Sig
 pub async fn page(view: View, page: Page<SigningKeyId>) -> Result<Vec<SigningKey>, Error> {
     let kept = Timestamp::now().plus(-RETIRED_KEPT);
     let all = signing_keys::all(&mut view.read().await?, view.scope, kept).await?;
-    let mut found: Vec<_> = all.iter().map(record).collect();
-    found.retain(|key| page.reaches(key.id));
-    found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
-    Ok(found)
+    Ok(page.of(all.iter().map(record), |key| key.id))
 }
 
-/// Retires a key that signs, or was to.
-async fn retire(change: &mut Change, stored: &StoredSigningKey) -> Result<NewEvent, Error> {
+/// Gives a key another state. One that retires forgets its private key.
+async fn turn(
+    change: &mut Change,
+    stored: &StoredSigningKey,
+    state: SigningKeyState,
+) -> Result<(SigningKey, NewEvent), Error> {
     let (scope, now) = (change.scope(), change.now);
-    signing_keys::retire(change, scope, stored.id, now).await?;
-    let before = record(stored);
-    let state = SigningKeyState::Retired;
-    let after = SigningKey { state, retired_at: Some(now), ..before.clone() };
-    Ok(NewEvent::signing_key_updated(&before, &after))
+    let mut turned = StoredSigningKey { state, ..stored.clone() };
+    if state == SigningKeyState::Retired {
+        (turned.private_key, turned.retired_at) = (None, Some(now));
+    }
+    signing_keys::update(change, scope, &turned).await?;
+    let (before, after) = (record(stored), record(&turned));
+    let event = NewEvent::signing_key_updated(&before, &after);
+    Ok((after, event))
 }
 
 /// Retires the key that signs, lets the one on standby sign, and makes another one for standby. Who
@@ -107,30 +111,27 @@ pub async fn rotate(
     let (active, standby) = signing_keys::lock_current(&mut change, scope).await?.ok_or(none)?;
     let sealed = standby.private_key.as_deref().unwrap_or_default();
     let opened = keys.open(sealed, &place(scope, standby.id)).await;
-    let mut events = vec![retire(&mut change, &active).await?];
-    let active = match (body.standby, body.abandon) {
-        (Some(named), None) => {
-            if named != standby.id {
-                return Err(Error::Conflict("The key that is named is not the one on standby"));
-            }
-            opened?;
-            signing_keys::activate(&mut change, scope, standby.id).await?;
-            let before = record(&standby);
-            let after = SigningKey { state: SigningKeyState::Active, ..before.clone() };
-            events.push(NewEvent::signing_key_updated(&before, &after));
-            after
+    let abandons = match (body.standby, body.abandon) {
+        (Some(named), None) if named != standby.id => {
+            return Err(Error::Conflict("The key that is named is not the one on standby"));
         }
-        (None, Some(true)) => {
-            if opened.is_ok() {
-                let rule = "The key on standby can be opened: rotate to it instead";
-                return Err(Error::Conflict(rule));
-            }
-            events.push(retire(&mut change, &standby).await?);
-            let active = add(&mut change, keys, SigningKeyState::Active).await?;
-            events.push(NewEvent::signing_key_created(&active));
-            active
+        (Some(_), None) => opened.map(|_| false)?,
+        (None, Some(true)) if opened.is_ok() => {
+            return Err(Error::Conflict("The key on standby can be opened: rotate to it instead"));
         }
+        (None, Some(true)) => true,
         _ => return Err(Error::invalid("standby", "Either standby or abandon must be given")),
+    };
+    let mut events = vec![turn(&mut change, &active, SigningKeyState::Retired).await?.1];
+    let active = if abandons {
+        events.push(turn(&mut change, &standby, SigningKeyState::Retired).await?.1);
+        let active = add(&mut change, keys, SigningKeyState::Active).await?;
+        events.push(NewEvent::signing_key_created(&active));
+        active
+    } else {
+        let (active, event) = turn(&mut change, &standby, SigningKeyState::Active).await?;
+        events.push(event);
+        active
     };
     let standby = add(&mut change, keys, SigningKeyState::Standby).await?;
     events.push(NewEvent::signing_key_created(&standby));

@@ -160,10 +160,7 @@ pub async fn page(
     keys: &SecretKeys,
     page: Page<WebhookId>,
 ) -> Result<Vec<Webhook>, Error> {
-    let mut found = all(view, keys).await?;
-    found.retain(|webhook| page.reaches(webhook.id));
-    found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
-    Ok(found)
+    Ok(page.of(all(view, keys).await?, |webhook| webhook.id))
 }
 
 /// Who mended it need not wait: it is tried at once.

@@ -144,6 +144,12 @@ impl<C: Cursor> Page<C> {
             Order::NewestFirst => record < self.cursor,
         }
     }
+
+    /// Those of all records of a short list, in its order, that are on the page.
+    pub fn of<T>(&self, all: impl IntoIterator<Item = T>, cursor: impl Fn(&T) -> C) -> Vec<T> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        all.into_iter().filter(|record| self.reaches(cursor(record))).take(limit).collect()
+    }
 }
 
 pub trait Cursor: Copy + Ord {

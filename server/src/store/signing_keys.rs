@@ -60,7 +60,7 @@ pub async fn all(
         .await
 }
 
-/// The active one and the one on standby; none in a world without keys.
+/// The active one and the one on standby, in the order of the words; none in a world without keys.
 pub async fn lock_current(
     conn: &mut Conn,
     scope: Scope,
@@ -79,18 +79,12 @@ pub async fn lock(
     conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await
 }
 
-/// Lets the key on standby sign.
-pub async fn activate(conn: &mut Conn, scope: Scope, id: SigningKeyId) -> Result<()> {
-    let sql = "update signing_keys set state = 'active' where id = $2 and world = $1";
-    conn.query(sql).bind_scope(scope).bind(id).execute().await?;
-    Ok(())
-}
-
-/// Forgets the private key.
-pub async fn retire(conn: &mut Conn, scope: Scope, id: SigningKeyId, now: Timestamp) -> Result<()> {
-    let sql = "update signing_keys set state = 'retired', private_key = null, retired_at = $3
+/// Writes the state, the private key and when the key was retired.
+pub async fn update(conn: &mut Conn, scope: Scope, key: &StoredSigningKey) -> Result<()> {
+    let sql = "update signing_keys set state = $3, private_key = $4, retired_at = $5
                where id = $2 and world = $1";
-    conn.query(sql).bind_scope(scope).bind(id).bind(now).execute().await?;
+    let query = conn.query(sql).bind_scope(scope).bind(key.id).bind(key.state);
+    query.bind(&key.private_key).bind(key.retired_at).execute().await?;
     Ok(())
 }
 

@@ -192,6 +192,14 @@ impl App {
         self.node.stop().await;
         self.database
     }
+
+    /// The same, and lets go of the database.
+    pub async fn close(self) -> TestDatabase {
+        let db = self.db().clone();
+        let database = self.stop().await;
+        db.close().await;
+        database
+    }
 }
 
 /// One licd of several on a database.

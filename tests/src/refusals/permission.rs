@@ -7,8 +7,8 @@ use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::App;
 
 /// `validate`: only POST /validate, /claim and /release. `read`: every admin GET, explain, and what
-/// finds a license key. `admin`: everything. And every key may ask whose it
-/// is, and what applications embed.
+/// finds a license key. `admin`: everything. And every key may ask whose it is,
+/// and what applications embed.
 fn may(role: Role, method: &str, path: &str) -> bool {
     match (role, method, path) {
         (_, _, "/api/v1/key" | "/api/v1/signing-keys") | (Role::Admin, _, _) => true,

@@ -105,7 +105,7 @@ async fn use_license_keys(admin: &Caller, canaries: &mut Canaries) {
     assert_eq!(claimed.list().len(), 1);
 }
 
-/// Makes, brings and rolls secrets of webhooks, and makes and rotates signing keys.
+/// Makes, brings and rolls secrets of webhooks, and makes signing keys.
 async fn use_what_signs(admin: &Caller, canaries: &mut Canaries) {
     const WEBHOOKS: &str = "/api/v1/admin/webhooks";
     let brought = canaries.add_signing("whsec_Q0FOQVJZYnJvdWdodFNFQ1JFVENBTkFSWQ==");

@@ -87,9 +87,7 @@ async fn a_node_without_the_secret_key_sends_nothing() {
     let app = App::with_webhooks().await;
     let receiver = Receiver::start().await;
     let (id, _) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
-    let before = app.db().clone();
-    let database = app.stop().await;
-    before.close().await;
+    let database = app.close().await;
     let app = App::without_secret_key(database).await;
     app.product("one").await;
     let missing = record(&app, &id).await;

@@ -16,7 +16,7 @@ use crate::subject::Subject::{self, Postgres, PostgresTwo, Sqlite};
 use crate::wrk::{Load, Order};
 
 /// Rounds are short, as each takes its seats for good.
-const SECONDS: u64 = 1;
+pub const SECONDS: u64 = 1;
 
 /// How fast one row gave seats away, and whether the counts are right afterwards.
 pub struct Seats {

@@ -17,15 +17,13 @@ use crate::process::{Server, free_address};
 use crate::report::say;
 use crate::rounds::load_servers;
 use crate::seed::Size;
-use crate::stages::CONNECTIONS;
 use crate::stages::pairs::Pair;
+use crate::stages::{CONNECTIONS, seats};
 use crate::stats::Series;
 use crate::subject::Subject::{self, Postgres, Sqlite};
 use crate::wrk::{Load, Order};
 use receiver::{Received, Receiver};
 
-/// Rounds of new seats are short, as each takes its seats for good.
-const SEAT_SECONDS: u64 = 1;
 /// Tenants, each with as many webhooks as it may have, and those of them whose receivers hang.
 const TENANTS: usize = 50;
 const HANGING: usize = 35;
@@ -137,7 +135,7 @@ impl Sending {
                     addresses: &[self.server[0].address],
                     keys: &bench.key_file,
                     connections: CONNECTIONS,
-                    seconds: if once { SEAT_SECONDS } else { bench.plan.seconds },
+                    seconds: if once { seats::SECONDS } else { bench.plan.seconds },
                     users: if once { &newcomers } else { &holders },
                     order,
                     suffix: "",
@@ -165,9 +163,7 @@ impl Sending {
         let started = Instant::now();
         self.enable(bench, true).await?;
         let last = self.until_quiet().await;
-        let Received { repeated, disordered, .. } = *self.receiver.received.lock().await;
-        ensure!((repeated, disordered) == (0, 0), "events came twice, or out of order");
-        let events = self.receiver.received.lock().await.events();
+        let events = self.receiver.received.lock().await.in_order_and_once()?;
         let memory = self.server[0].usage().resident_bytes;
         let seconds = (last - started).as_secs_f64();
         say(format_args!("webhooks: {}: {events} events in {seconds:.1} s", self.subject.name()));

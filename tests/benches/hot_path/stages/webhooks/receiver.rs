@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::ensure;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -39,12 +40,20 @@ pub struct Received {
     last: HashMap<String, u64>,
     pub repeated: usize,
     /// Events that came after a later one of their subject.
-    pub disordered: usize,
+    disordered: usize,
 }
 
 impl Received {
     pub fn events(&self) -> usize {
         self.ids.len()
+    }
+
+    /// The same, unless some came twice, or after a later one of their subject.
+    pub fn in_order_and_once(&self) -> anyhow::Result<usize> {
+        let Self { repeated, disordered, .. } = self;
+        ensure!(*repeated == 0, "{repeated} events came twice");
+        ensure!(*disordered == 0, "{disordered} events came out of order");
+        Ok(self.events())
     }
 
     fn note(&mut self, event: Event) {
