@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxSeats, Name, PlanId, ProductId,
-    SeatIdleMinutes, Timestamp,
+    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxLeaseSeconds, MaxSeats, Name, PlanId,
+    ProductId, SeatIdleMinutes, Timestamp,
 };
 
 /// A product.
@@ -46,6 +46,9 @@ pub struct Plan {
     /// From when `expiresInDays` counts. Null: from the creation of the license.
     #[serde(default)]
     pub expires_from: Option<ExpiresFrom>,
+    /// How long leases of the licenses last at most. Null: applications are given none.
+    #[serde(default)]
+    pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
 
 /// The body of `POST /api/v1/admin/products`.
@@ -93,6 +96,8 @@ pub struct CreatePlan {
     pub grace_days: Option<GraceDays>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_from: Option<ExpiresFrom>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
 
 /// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
@@ -112,6 +117,8 @@ pub struct UpdatePlan {
     pub grace_days: Option<GraceDays>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_from: Option<ExpiresFrom>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_lease_seconds: Option<MaxLeaseSeconds>,
     /// Fields to set to null.
     pub clear: Option<Vec<PlanField>>,
 }
@@ -119,12 +126,14 @@ pub struct UpdatePlan {
 string_enum! {
     /// The fields of a plan that can be cleared.
     PlanField,
-    "one of description, maxSeats, expiresInDays, seatIdleMinutes, graceDays, expiresFrom", inline {
+    "one of description, maxSeats, expiresInDays, seatIdleMinutes, graceDays, expiresFrom, \
+     maxLeaseSeconds", inline {
         Description = "description",
         MaxSeats = "maxSeats",
         ExpiresInDays = "expiresInDays",
         SeatIdleMinutes = "seatIdleMinutes",
         GraceDays = "graceDays",
         ExpiresFrom = "expiresFrom",
+        MaxLeaseSeconds = "maxLeaseSeconds",
     }
 }

@@ -150,6 +150,8 @@ string_enum! {
         LicenseKeyUsedUp = "license_key_used_up",
         /// The license key opens a license of another product.
         LicenseKeyOfAnotherProduct = "license_key_of_another_product",
+        /// A lease holds the seat. With `leases=drop` in the query it is taken away all the same.
+        LeaseRunning = "lease_running",
         /// The record has changed since it had the tag in `If-Match`; nothing was done.
         Changed = "changed",
         /// The server has no secret key, without which it cannot sign.

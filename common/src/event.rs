@@ -30,6 +30,8 @@ string_enum! {
         LicenseKeyRevoked = "license_key.revoked",
         SeatTaken = "seat.taken",
         SeatFreed = "seat.freed",
+        LeaseIssued = "lease.issued",
+        LeaseDropped = "lease.dropped",
         UserCreated = "user.created",
         UserUpdated = "user.updated",
         UserDeleted = "user.deleted",

@@ -150,6 +150,8 @@ ids! {
     WebhookFailureId = "whf";
     /// A key that signs leases.
     SigningKeyId = "sig";
+    /// A lease.
+    LeaseId = "lea";
 }
 
 struct Base32(Uuid);

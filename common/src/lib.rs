@@ -14,6 +14,8 @@ mod envelope;
 mod event;
 mod id;
 mod key;
+mod lease;
+mod lease_token;
 mod license;
 mod license_key;
 mod metadata;
@@ -46,13 +48,16 @@ pub use event::{
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
 pub use id::{
-    ActivationId, AssignmentId, EventId, KeyId, LicenseId, LicenseKeyId, MalformedId, PlanId,
-    ProductId, RefusalId, SessionId, SigningKeyId, TenantId, UserId, WebhookFailureId, WebhookId,
+    ActivationId, AssignmentId, EventId, KeyId, LeaseId, LicenseId, LicenseKeyId, MalformedId,
+    PlanId, ProductId, RefusalId, SessionId, SigningKeyId, TenantId, UserId, WebhookFailureId,
+    WebhookId,
 };
 pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
     Tenant,
 };
+pub use lease::{Lease, LeaseAnswer, LeaseReason, LeasedAnswer, LeasedSeat, OnLease, RequestLease};
+pub use lease_token::{LeaseClaims, NotALease};
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,
     LicenseDetails, LicenseField, LicenseState, LicenseWithSeats, Seats, SetStatus, Status,
@@ -62,7 +67,10 @@ pub use license_key::{
     Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey,
 };
 pub use metadata::{Metadata, MetadataPatch};
-pub use number::{ExpiresInDays, GraceDays, MaxSeats, MaxUses, OverlapSeconds, SeatIdleMinutes};
+pub use number::{
+    ExpiresInDays, GraceDays, MaxLeaseSeconds, MaxSeats, MaxUses, OverlapSeconds, SeatIdleMinutes,
+    TtlSeconds,
+};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use setting::{Invisible, setting, trimmed};

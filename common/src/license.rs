@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, GraceDays, LicenseId, Line,
-    MaxSeats, Metadata, MetadataPatch, Name, Open, PlanId, ProductId, SeatIdleMinutes, Terms,
-    Timestamp, UserId,
+    MaxLeaseSeconds, MaxSeats, Metadata, MetadataPatch, Name, Open, PlanId, ProductId,
+    SeatIdleMinutes, Terms, Timestamp, UserId,
 };
 
 string_enum! {
@@ -181,6 +181,18 @@ pub struct Activation {
     pub activated_at: Timestamp,
     /// The time of the latest successful validation.
     pub last_checked_at: Timestamp,
+    /// Until when the last lease holds the seat, with five minutes for clocks. Absent if there was
+    /// none, and in answers of validations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", sqlx(default))]
+    pub leased_until: Option<Timestamp>,
+}
+
+impl Activation {
+    /// Until when a lease holds the seat, if one does.
+    pub fn lease_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.leased_until.filter(|until| now < *until)
+    }
 }
 
 #[cfg(feature = "server")]
@@ -188,7 +200,14 @@ impl Activation {
     /// A new seat, which is not stored yet.
     pub fn new(user_id: UserId, license_id: LicenseId, now: Timestamp) -> Self {
         let id = ActivationId::new(now);
-        Self { id, user_id, license_id, activated_at: now, last_checked_at: now }
+        Self {
+            id,
+            user_id,
+            license_id,
+            activated_at: now,
+            last_checked_at: now,
+            leased_until: None,
+        }
     }
 }
 
@@ -327,8 +346,11 @@ pub struct UpdateLicense {
     /// somebody holds a seat, and not together with `expiresAt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_with_days: Option<ExpiresInDays>,
+    /// Leases that are running stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_lease_seconds: Option<MaxLeaseSeconds>,
     /// Another plan, also of another product, or the same one anew: the license takes its limit,
-    /// features, idle time and days of grace, but for those that this request sets. Its end stays.
+    /// features and terms, but for those that this request sets. Its end stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<PlanId>,
     /// Fields to set to null.
@@ -337,12 +359,15 @@ pub struct UpdateLicense {
 
 string_enum! {
     /// The fields of a license that can be cleared.
-    LicenseField, "one of maxSeats, expiresAt, name, metadata, seatIdleMinutes, graceDays", inline {
+    LicenseField,
+    "one of maxSeats, expiresAt, name, metadata, seatIdleMinutes, graceDays, maxLeaseSeconds",
+    inline {
         MaxSeats = "maxSeats",
         ExpiresAt = "expiresAt",
         Name = "name",
         Metadata = "metadata",
         SeatIdleMinutes = "seatIdleMinutes",
         GraceDays = "graceDays",
+        MaxLeaseSeconds = "maxLeaseSeconds",
     }
 }

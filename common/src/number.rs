@@ -113,6 +113,10 @@ numbers! {
     SeatIdleMinutes from 5 to 525_600, "a whole number from 5 to 525600";
     /// How long a license is valid past its end, in days of 24 hours.
     GraceDays from 1 to 365, "a whole number from 1 to 365";
+    /// How long a lease of a license lasts at most, in seconds, up to 400 days.
+    MaxLeaseSeconds from 300 to 34_560_000, "a whole number from 300 to 34560000";
+    /// How long one lease is to last, in seconds, up to 400 days.
+    TtlSeconds from 60 to 34_560_000, "a whole number from 60 to 34560000";
     /// How long a key that was rolled is still valid, in seconds, up to 30 days.
     OverlapSeconds from 0 to 2_592_000, "a whole number from 0 to 2592000";
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    ExpiresInDays, ExternalId, GraceDays, LicenseId, MaxSeats, ProductId, SeatIdleMinutes,
-    Timestamp,
+    ExpiresInDays, ExternalId, GraceDays, LeasedSeat, LicenseId, MaxLeaseSeconds, MaxSeats,
+    ProductId, SeatIdleMinutes, Timestamp,
 };
 
 string_enum! {
@@ -32,6 +32,10 @@ pub struct Terms {
     /// The license waits for its first validation, and ends so many days after it.
     #[cfg_attr(feature = "server", sqlx(rename = "pending_days"))]
     pub starts_with_days: Option<ExpiresInDays>,
+    /// How long a lease lasts at most, with which an application is licensed without the network.
+    /// Null: an application is given none.
+    #[serde(default)]
+    pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
 
 impl Terms {
@@ -85,6 +89,9 @@ pub struct Release {
 pub struct Released {
     /// Empty if the user held none that could be.
     pub released: Vec<ReleasedSeat>,
+    /// Those that stay, since leases hold them. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leased: Vec<LeasedSeat>,
 }
 
 /// A seat that is free again.

@@ -5,6 +5,7 @@ pub mod events;
 pub mod explain;
 pub mod health;
 pub mod keys;
+pub mod leases;
 pub mod license_keys;
 pub mod licenses;
 pub mod metrics;
@@ -19,10 +20,28 @@ pub mod users;
 pub mod validate;
 pub mod webhooks;
 
+use common::OnLease;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::http::extract::Limit;
+
+/// The query of a request that takes seats away.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(deny_unknown_fields)]
+pub struct Leases {
+    /// What happens if a lease holds the seat. Absent: nothing is done, and the response is a 409
+    /// with the code `lease_running`. `drop`: the seat is free at once, and until the lease ends, one
+    /// user more than there are seats may use the license.
+    leases: Option<OnLease>,
+}
+
+impl Leases {
+    fn drops(&self) -> bool {
+        self.leases.is_some()
+    }
+}
 
 /// The query of a list without filters.
 #[derive(Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 mod line_limit;
 
-use common::LicenseId;
+use common::{LicenseId, Timestamp};
 
 use crate::secrets::SecretError;
 
@@ -50,6 +50,8 @@ pub enum Error {
     RequestTimeout,
     /// The request conflicts with the current state.
     Conflict(&'static str),
+    /// A lease holds the seat that was to be taken away, until then.
+    LeaseRunning(Timestamp),
     /// The record, named by its kind, is not as the caller saw it.
     Changed(&'static str),
     /// The same for a page: what was changed meanwhile, and by whom.

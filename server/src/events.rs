@@ -7,9 +7,9 @@ mod origin;
 mod record;
 
 use common::{
-    Activation, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, License,
-    LicenseDetails, LicenseKey, Line, Plan, Product, RelatedRecords, SigningKey, SubjectType,
-    Tenant, User, UserId, WebhookId,
+    Activation, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, Lease, LeaseId,
+    License, LicenseDetails, LicenseId, LicenseKey, Line, Plan, Product, RelatedRecords,
+    SigningKey, SubjectType, Tenant, Timestamp, User, UserId, WebhookId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -49,6 +49,18 @@ pub struct WebhookFacts<'a> {
     /// and before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
+}
+
+/// What an event tells of a lease: all but its token.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeaseFacts<'a> {
+    id: LeaseId,
+    user_id: UserId,
+    license_id: LicenseId,
+    device: Option<&'a Line>,
+    issued_at: Timestamp,
+    expires_at: Timestamp,
 }
 
 fn about_product(product: &Product) -> RelatedRecords {
@@ -254,6 +266,31 @@ impl NewEvent {
     ) -> Self {
         let event = Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat);
         Self { reason: Some(reason), ..event }
+    }
+
+    /// A user has a lease who had none on this machine.
+    pub fn lease_issued(
+        license: &License,
+        user: &ExternalId,
+        seat: &Activation,
+        lease: &Lease,
+        device: Option<&Line>,
+    ) -> Self {
+        let facts = LeaseFacts {
+            id: lease.id,
+            user_id: seat.user_id,
+            license_id: seat.license_id,
+            device,
+            issued_at: lease.issued_at,
+            expires_at: lease.expires_at,
+        };
+        Self::of_binding(EventType::LeaseIssued, license, seat.user_id, user, &facts)
+    }
+
+    /// The seat is not held by its lease any more, though that has not ended. The object is the seat
+    /// as it was.
+    pub fn lease_dropped(license: &License, user: &ExternalId, seat: &Activation) -> Self {
+        Self::of_binding(EventType::LeaseDropped, license, seat.user_id, user, seat)
     }
 
     pub fn license_key_created(license: &License, key: &LicenseKey) -> Self {

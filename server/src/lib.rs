@@ -89,9 +89,10 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
     );
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
-    let (keys, client) = (config.secret_keys.clone(), Client::new(connector));
-    let webhooks =
-        Arc::new(Sender::new(db.clone(), keys, client, metrics.clone(), config.webhooks.are_off));
+    let (secrets, client) = (config.secret_keys.clone(), Client::new(connector));
+    let is_off = config.webhooks.are_off;
+    let sender = Sender::new(db.clone(), secrets.clone(), client, metrics.clone(), is_off);
+    let webhooks = Arc::new(sender);
     let (sign_ins, wrong_keys) = Default::default();
     let parts = Parts {
         db,
@@ -103,6 +104,7 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         last_checks,
         metrics,
         readiness,
+        secrets,
         webhooks,
         sign_ins,
         wrong_keys,

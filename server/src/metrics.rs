@@ -10,7 +10,7 @@ mod requests;
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use common::{Reason, Timestamp, WebhookError};
+use common::{LeaseReason, Reason, Timestamp, WebhookError};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -24,6 +24,8 @@ pub use requests::{InFlight, ResponseKind};
 
 /// The outcome of a request that a receiver took.
 const DELIVERED: &str = "delivered";
+/// The outcome of a request for a lease that was met.
+const ISSUED: &str = "issued";
 /// Buckets for waiting times, in seconds.
 const TIMES: [f64; 14] =
     [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.0, 5.0];
@@ -70,6 +72,8 @@ metrics! {
     seats_taken: Counter = "licd_seats_taken", Counter::default();
     /// Idle seats of floating licenses that other users took over.
     seats_reclaimed: Counter = "licd_seats_reclaimed", Counter::default();
+    /// Leases that licensed users asked for, by outcome: issued, or the reason why not.
+    leases: Family<OutcomeLabel, Counter> = "licd_leases", Family::default();
     /// Validations that wait for a batch.
     queue_length: Family<QueueLabel, Gauge> = "licd_validation_queue_length", Family::default();
     /// How long validations waited for their batch to begin.
@@ -178,6 +182,9 @@ impl Metrics {
         for reason in [None].into_iter().chain(Reason::ALL.iter().copied().map(Some)) {
             drop(self.validations.get_or_create(&OutcomeLabel::of(reason)));
         }
+        for outcome in [ISSUED].iter().chain(LeaseReason::WORDS) {
+            drop(self.leases.get_or_create(&OutcomeLabel { outcome }));
+        }
         for outcome in [DELIVERED].iter().chain(WebhookError::WORDS) {
             drop(self.webhook_deliveries.get_or_create(&OutcomeLabel { outcome }));
         }
@@ -190,6 +197,12 @@ impl Metrics {
     /// A validation was decided: valid, or with the reason why not.
     pub fn decided(&self, reason: Option<Reason>) {
         self.validations.get_or_create(&OutcomeLabel::of(reason)).inc();
+    }
+
+    /// A lease was issued to a licensed user, or not, for this reason.
+    pub fn lease_was(&self, reason: Option<LeaseReason>) {
+        let outcome = reason.map_or(ISSUED, LeaseReason::as_str);
+        self.leases.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// A request to the receiver of a webhook ended.

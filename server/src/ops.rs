@@ -9,6 +9,7 @@ pub mod events;
 pub mod explain;
 pub mod idempotency;
 pub mod keys;
+pub mod leases;
 pub mod license_keys;
 pub mod licenses;
 mod members;

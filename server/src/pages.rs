@@ -17,6 +17,7 @@ mod form;
 mod html;
 pub mod keys;
 mod layout;
+mod leases;
 pub mod licenses;
 mod meanwhile;
 pub mod overview;
@@ -36,7 +37,7 @@ pub use errors::{form_opened, refuse_cross_site, render};
 pub use visitor::{Viewer, front_door, home};
 
 // What most pages are made of.
-use fields::{all, cleared, email, end_of_day, last_day, once, optional, required};
+use fields::{LeaseTime, all, cleared, email, end_of_day, last_day, once, optional, required};
 use form::{FormError, FormState, Stop};
 use html::page;
 use layout::{Done, Layout, Notice};

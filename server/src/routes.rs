@@ -20,8 +20,8 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::api::{
-    events, explain, health, keys, license_keys, metrics, plans, products, reference, refusals,
-    statistics, users, validate,
+    events, explain, health, keys, leases, license_keys, metrics, plans, products, reference,
+    refusals, statistics, users, validate,
 };
 use crate::error::Error;
 use crate::http::App;
@@ -139,6 +139,13 @@ fn validation() -> ApiRouter<App> {
                  became of the key, so an application may claim at each start. A full license is \
                  not assigned: `exceeded_seats`. Safe to repeat if a response is lost. At most \
                  10 wrong keys a minute are looked up for each address, and 100 for each API key."))))
+        .api_route("/api/v1/lease",
+            post_with(leases::issue, op("issueLease", "Validate a user, and sign the answer",
+                "Returns what a validation returns, and to a licensed user a lease: a signed text \
+                 with which the application knows without the network that the user is licensed, \
+                 until the lease ends. The seat is counted and not given away as long. Where the \
+                 validation is valid and there is no lease, `lease` is null and `leaseReason` says \
+                 why. Safe to repeat if a response is lost.")))
         .api_route("/api/v1/release",
             post_with(validate::release, op("release", "Give back a user's floating seats",
                 "For an application that ends: frees the seats that the user holds on licenses with \

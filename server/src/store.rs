@@ -16,6 +16,7 @@ pub mod idempotency;
 pub mod ids;
 pub mod key_uses;
 pub mod keys;
+pub mod leases;
 pub mod license_keys;
 pub mod licenses;
 pub mod notices;

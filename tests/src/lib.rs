@@ -8,7 +8,8 @@
 //! `interface` covers the specification row by row, `operations` what the API does not offer,
 //! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes, `batches`
 //! validations of one batch, `checks` the times of last checks, `races` concurrent callers and
-//! nodes, `license_keys` claims and what a wrong key is told, `signing_keys` how they rotate,
+//! nodes, `license_keys` claims and what a wrong key is told, `leases` licenses without the network,
+//! `signing_keys` how they rotate,
 //! `neighbours` tenants beside a greedy one, `model` random calls against a model, `clocks` nodes
 //! whose clocks disagree, `sessions` the cookies of the dashboard and `pages` what its pages share,
 //! `connections` clients below the interface, `tls` the same over TLS, `proxies` those that a proxy
@@ -39,6 +40,7 @@ mod host;
 mod idempotency;
 mod interface;
 mod journey;
+mod leases;
 mod license_keys;
 mod lists;
 mod log;

@@ -38,11 +38,14 @@ async fn migrating_prints_each_step() {
     16  licenses by grace end
     17  webhooks
     18  signing keys
-    <database> is now at schema version 18: 18 steps.
+    19  plan leases
+    20  license leases
+    21  leases
+    <database> is now at schema version 21: 21 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 18; nothing to do."
+        @"<database> is at schema version 21; nothing to do."
     );
 }
 
@@ -56,7 +59,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 18: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 21: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -94,7 +97,10 @@ async fn a_source_without_a_schema_is_left_alone() {
     16  licenses by grace end
     17  webhooks
     18  signing keys
-    <database> is now at schema version 18: 18 steps.
+    19  plan leases
+    20  license leases
+    21  leases
+    <database> is now at schema version 21: 21 steps.
     "
     );
 }

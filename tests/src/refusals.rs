@@ -21,9 +21,10 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 62] = [
+const OPERATIONS: [(&str, &str, &str); 63] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
+    ("POST", "/api/v1/lease", r#"{"userId":"ada","productId":"prd_01h455vb4pex5vsknk084sn02q"}"#),
     ("POST", "/api/v1/release", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),

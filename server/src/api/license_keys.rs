@@ -18,7 +18,6 @@ use crate::http::idempotency::Idempotency;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::ops::{license_keys, licenses};
-use crate::validation::ValidationRequest;
 
 pub async fn create(
     State(app): State<App>,
@@ -105,13 +104,7 @@ pub async fn claim(
 ) -> Result<Data<Validation>, Error> {
     let view = app.ops.view(caller.scope);
     let found = limited(&app, &caller, &body.key, license_keys::look_up(&view, &body)).await?;
-    let request = ValidationRequest {
-        key: caller.hash,
-        caller: caller.context.caller.clone(),
-        request_id: caller.context.id.clone(),
-        user: body.user_id.clone(),
-        product: body.product_id,
-    };
+    let request = caller.validation(body.user_id.clone(), body.product_id);
     if !found.is_user_known {
         app.gate.admit_new_user(caller.key.id, &body.user_id, &request.caller)?;
     }

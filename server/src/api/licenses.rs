@@ -3,19 +3,23 @@
 use axum::extract::State;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, PlanId,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, OnLease, PlanId,
     ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, TransferLicense, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Leases;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{ExternalIdParam, Id, Json, Limit, NoQuery, Query, filter};
+use crate::http::extract::{
+    ExternalIdParam, Id, Json, JsonAndQuery, Limit, NoQuery, Query, filter,
+};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::change::Change;
 use crate::ops::idempotency::Once;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
@@ -180,11 +184,12 @@ pub async fn unassign(
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
-    _: NoQuery,
+    Query(leases): Query<Leases>,
 ) -> Result<Once<Changed<Assignment>>, Error> {
-    let key = idempotency.of(&())?;
+    let key = idempotency.dropping_leases(leases.drops()).of(&())?;
     app.ops
         .once(caller.origin(), key, |change| async move {
+            let change = change.dropping_leases(leases.drops());
             Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
         })
         .await
@@ -195,10 +200,12 @@ pub async fn release(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
-    Json(body): Json<ReleaseSeat>,
+    JsonAndQuery(body, leases): JsonAndQuery<ReleaseSeat, Leases>,
 ) -> Result<Once<Changed<Released>>, Error> {
-    let key = idempotency.of(&body)?;
-    let release = |change| release::release_one(change, id, body.user_id);
+    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
+    let release = |change: Change| {
+        release::release_one(change.dropping_leases(leases.drops()), id, body.user_id)
+    };
     app.ops.once(caller.origin(), key, release).await
 }
 
@@ -207,10 +214,12 @@ pub async fn transfer(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
-    Json(body): Json<TransferLicense>,
+    JsonAndQuery(body, leases): JsonAndQuery<TransferLicense, Leases>,
 ) -> Result<Once<Changed<LicenseAssignment>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops.once(caller.origin(), key, |change| licenses::transfer(change, id, body)).await
+    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
+    let transfer =
+        |change: Change| licenses::transfer(change.dropping_leases(leases.drops()), id, body);
+    app.ops.once(caller.origin(), key, transfer).await
 }
 
 /// The query that names the user to unassign.
@@ -220,6 +229,9 @@ pub async fn transfer(
 pub struct UnassignUser {
     /// The caller's own identifier of the user.
     user_id: ExternalId,
+    /// `drop`: the seat is free at once, also if a lease holds it. Absent: that is a 409.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leases: Option<OnLease>,
 }
 
 /// Like [`unassign`], for users whose ids cannot be part of a path: `.` and `..`.
@@ -233,6 +245,7 @@ pub async fn unassign_by_query(
     let key = idempotency.of(&query)?;
     app.ops
         .once(caller.origin(), key, |change| async move {
+            let change = change.dropping_leases(query.leases.is_some());
             Ok(Changed(licenses::unassign(change, id, Some(query.user_id)).await?.assignment))
         })
         .await

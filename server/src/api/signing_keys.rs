@@ -20,7 +20,7 @@ pub async fn create(
     idempotency: Idempotency,
     _: NoQuery,
 ) -> Result<Once<Created<SigningKeys>>, Error> {
-    let (key, keys) = (idempotency.of(&())?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&())?, &app.secrets);
     app.ops.once(caller.origin(), key, |change| signing_keys::create(change, keys)).await
 }
 
@@ -41,7 +41,7 @@ pub async fn rotate(
     idempotency: Idempotency,
     Json(body): Json<RotateSigningKeys>,
 ) -> Result<Once<Changed<SigningKeys>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
     app.ops.once(caller.origin(), key, |change| signing_keys::rotate(change, keys, body)).await
 }
 

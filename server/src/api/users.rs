@@ -5,13 +5,15 @@ use common::{CreateUser, List, UpdateUser, User, UserId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Leases;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
+use crate::http::extract::{Id, Json, JsonAndQuery, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::change::Change;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
@@ -73,12 +75,13 @@ pub async fn update(
     idempotency: Idempotency,
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
-    Json(body): Json<UpdateUser>,
+    JsonAndQuery(body, leases): JsonAndQuery<UpdateUser, Leases>,
 ) -> Result<Once<Changed<User>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops
-        .once(caller.origin(), key, |change| users::update(change.expecting(expected), id, body))
-        .await
+    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
+    let update = |change: Change| {
+        users::update(change.expecting(expected).dropping_leases(leases.drops()), id, body)
+    };
+    app.ops.once(caller.origin(), key, update).await
 }
 
 pub async fn delete(
@@ -87,8 +90,11 @@ pub async fn delete(
     idempotency: Idempotency,
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
-    _: NoQuery,
+    Query(leases): Query<Leases>,
 ) -> Result<Once<Changed<User>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops.once(caller.origin(), key, |change| users::delete(change.expecting(expected), id)).await
+    let key = idempotency.dropping_leases(leases.drops()).of(&())?;
+    let delete = |change: Change| {
+        users::delete(change.expecting(expected).dropping_leases(leases.drops()), id)
+    };
+    app.ops.once(caller.origin(), key, delete).await
 }

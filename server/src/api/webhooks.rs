@@ -29,7 +29,7 @@ pub async fn create(
     Json(body): Json<CreateWebhook>,
 ) -> Result<Once<Created<CreatedWebhook>>, Error> {
     webhooks::check(app.webhooks.client(), &body.url)?;
-    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
     app.ops.once(caller.origin(), key, |change| webhooks::create(change, keys, body)).await
 }
 
@@ -38,7 +38,7 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<Unfiltered<WebhookId>>,
 ) -> Result<Streamed<List<Webhook>>, Error> {
-    let (view, keys) = (app.ops.view(caller.scope), app.webhooks.secrets.clone());
+    let (view, keys) = (app.ops.view(caller.scope), app.secrets.clone());
     let params = ListParams::new(query.after, query.limit);
     let read = move |page| {
         let (view, keys) = (view.clone(), keys.clone());
@@ -53,7 +53,7 @@ pub async fn get(
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Single<Webhook>, Error> {
-    webhooks::get(app.ops.view(caller.scope), &app.webhooks.secrets, id).await.map(Single)
+    webhooks::get(app.ops.view(caller.scope), &app.secrets, id).await.map(Single)
 }
 
 pub async fn update(
@@ -65,7 +65,7 @@ pub async fn update(
     Json(body): Json<UpdateWebhook>,
 ) -> Result<Once<Changed<Webhook>>, Error> {
     body.url.as_ref().map_or(Ok(()), |url| webhooks::check(app.webhooks.client(), url))?;
-    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
     let update = |change: Change| webhooks::update(change.expecting(expected), keys, id, body);
     app.ops.once(caller.origin(), key, update).await
 }
@@ -78,7 +78,7 @@ pub async fn delete(
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Once<Changed<Webhook>>, Error> {
-    let (key, keys) = (idempotency.of(&())?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&())?, &app.secrets);
     let delete = |change: Change| webhooks::delete(change.expecting(expected), keys, id);
     app.ops.once(caller.origin(), key, delete).await
 }
@@ -90,7 +90,7 @@ pub async fn roll(
     Id(id): Id<WebhookId>,
     Json(body): Json<RollKey>,
 ) -> Result<Once<Created<CreatedWebhook>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
     app.ops.once(caller.origin(), key, |change| webhooks::roll(change, keys, id, &body)).await
 }
 
@@ -101,7 +101,7 @@ pub async fn replay(
     Id(id): Id<WebhookId>,
     Json(body): Json<ReplayWebhook>,
 ) -> Result<Once<Changed<Webhook>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.webhooks.secrets);
+    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
     app.ops.once(caller.origin(), key, |change| webhooks::replay(change, keys, id, &body)).await
 }
 
@@ -133,7 +133,7 @@ pub async fn failures(
     Query(query): Query<ListFailures>,
 ) -> Result<DescendingPage<WebhookFailure>, Error> {
     let view = app.ops.view(caller.scope);
-    webhooks::get(view.clone(), &app.webhooks.secrets, id).await?;
+    webhooks::get(view.clone(), &app.secrets, id).await?;
     let params = ListParams::new(query.after, query.limit);
     DescendingPage::list(params, move |page| webhooks::failures(view, id, page)).await
 }

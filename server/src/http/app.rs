@@ -10,6 +10,7 @@ use crate::delivery::sender::Sender;
 use crate::metrics::Metrics;
 use crate::ops::Operations;
 use crate::ops::readiness::Readiness;
+use crate::secrets::SecretKeys;
 use crate::validation::queue::BatchQueue;
 use crate::validation::{
     Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, ValidationResult,
@@ -29,6 +30,7 @@ pub struct Parts {
     pub last_checks: Arc<LastChecks>,
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
+    pub secrets: SecretKeys,
     pub webhooks: Arc<Sender>,
     pub sign_ins: SignInLimit,
     pub wrong_keys: WrongKeys,

@@ -6,7 +6,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use common::{ApiKey, Key, Tenant};
+use common::{ApiKey, ExternalId, Key, ProductId, Tenant};
 
 use crate::auth::gate::{self, Permission};
 use crate::error::Error;
@@ -15,6 +15,7 @@ use crate::http::App;
 use crate::http::context::RequestContext;
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyWithTenant};
+use crate::validation::ValidationRequest;
 
 /// A caller with a valid key of any role.
 pub struct Caller {
@@ -27,6 +28,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The validation of a user that this request asks for.
+    pub fn validation(&self, user: ExternalId, product: Option<ProductId>) -> ValidationRequest {
+        let RequestContext { id, caller } = self.context.clone();
+        ValidationRequest { key: self.hash, caller, request_id: id, user, product }
+    }
+
     /// The origin of the changes that this request makes.
     pub fn origin(self) -> Origin {
         let actor = Actor::Key { id: self.key.id, name: Some(self.key.name) };

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use common::{ConstBool, ErrorCode, Failure};
+use common::{ConstBool, ErrorCode, Failure, Timestamp};
 
 use crate::error::{Error, LicenseKeyFault};
 
@@ -23,6 +23,7 @@ impl Error {
             ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             ErrorCode::Conflict
+            | ErrorCode::LeaseRunning
             | ErrorCode::Changed
             | ErrorCode::IdempotencyKeyInUse
             | ErrorCode::SecretKeyMissing
@@ -67,6 +68,7 @@ impl Error {
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
             Self::Conflict(_) | Self::KeyOfLicense(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
+            Self::LeaseRunning(_) => ErrorCode::LeaseRunning,
             Self::Changed(_) | Self::ChangedMeanwhile(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
@@ -124,6 +126,7 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
+            Self::LeaseRunning(until) => lease_running(*until),
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
             ),
@@ -142,10 +145,7 @@ impl Error {
                 format!("The secret cannot be opened: {why}. The operator of the service can help")
             }
             Self::WebhooksOff => "This server sends no webhooks: LICD_WEBHOOKS is off".into(),
-            Self::SequenceAhead(last) => format!(
-                "The last event has the sequence {last}: the database was restored from a backup, or \
-                 this is another server. Begin again after {last}"
-            ),
+            Self::SequenceAhead(last) => sequence_ahead(*last),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
             Self::Internal => {
@@ -183,6 +183,20 @@ impl Error {
             _ => return None,
         })
     }
+}
+
+fn lease_running(until: Timestamp) -> String {
+    format!(
+        "A lease holds the seat until {until}, and nobody can end it before. With leases=drop the \
+         seat is taken away all the same"
+    )
+}
+
+fn sequence_ahead(last: i64) -> String {
+    format!(
+        "The last event has the sequence {last}: the database was restored from a backup, or this \
+         is another server. Begin again after {last}"
+    )
 }
 
 impl LicenseKeyFault {

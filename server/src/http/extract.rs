@@ -31,7 +31,7 @@ pub use waiting::Waiting;
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);
 
-/// A request with a body has no query.
+/// Such a request has no query.
 impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
     type Rejection = Error;
 
@@ -39,6 +39,20 @@ impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
         let (mut parts, body) = request.into_parts();
         NoQuery::from_request_parts(&mut parts, state).await?;
         Self::read(&parts, body, &BODY, T::SET_ELSEWHERE).await
+    }
+}
+
+/// A body that is a JSON object, and a query.
+pub struct JsonAndQuery<T, Q>(pub T, pub Q);
+
+impl<S: Sync, T: StrictBody, Q: DeserializeOwned + Send> FromRequest<S> for JsonAndQuery<T, Q> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let given = query(&parts.uri)?;
+        let Json(body) = Json::read(&parts, body, &BODY, T::SET_ELSEWHERE).await?;
+        Ok(Self(body, given))
     }
 }
 

@@ -59,6 +59,14 @@ fn is_well_formed(name: &str) -> bool {
 }
 
 impl Idempotency {
+    /// That of a request that takes seats away, which is another if it drops leases.
+    pub fn dropping_leases(mut self, drops_leases: bool) -> Self {
+        if drops_leases {
+            self.target.push_str("?leases=drop");
+        }
+        self
+    }
+
     /// The key of a request, whose fingerprint covers method, path and the members of `request` that
     /// have a value: a member that a later release knows changes none.
     pub fn of(self, request: &impl Serialize) -> Result<Option<IdempotencyKey>, Error> {

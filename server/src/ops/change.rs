@@ -25,6 +25,7 @@ pub struct Change {
     origin: Origin,
     attempt: Option<Attempt>,
     expected: Expected,
+    drops_leases: bool,
     /// The last checks that are not in the database yet.
     pub(super) last_checks: Arc<LastChecks>,
     /// The time of the change. It is read after the transaction has begun, so that a change that
@@ -62,7 +63,7 @@ impl Change {
         last_checks: Arc<LastChecks>,
     ) -> Self {
         let (expected, now) = (Expected::Anything, Timestamp::now());
-        Self { tx, origin, attempt, expected, last_checks, now }
+        Self { tx, origin, attempt, expected, drops_leases: false, last_checks, now }
     }
 
     /// A change made by a licd command on the server's host.
@@ -75,6 +76,15 @@ impl Change {
     /// or delete one record by its id check this.
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected, ..self }
+    }
+
+    /// Takes seats away also while leases hold them.
+    pub fn dropping_leases(self, drops_leases: bool) -> Self {
+        Self { drops_leases, ..self }
+    }
+
+    pub(super) fn drops_leases(&self) -> bool {
+        self.drops_leases
     }
 
     /// Refuses the change if the record, which is locked, differs from what the caller saw.

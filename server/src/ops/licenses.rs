@@ -38,8 +38,8 @@ fn unknown_plan() -> Error {
 
 /// What a license takes over from its plan beside limit and features.
 fn terms_of(plan: &Plan, starts_with_days: Option<ExpiresInDays>) -> Terms {
-    let Plan { seat_idle_minutes, grace_days, .. } = *plan;
-    Terms { seat_idle_minutes, grace_days, starts_with_days }
+    let Plan { seat_idle_minutes, grace_days, max_lease_seconds, .. } = *plan;
+    Terms { seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds }
 }
 
 /// The most users without a seat that are counted: a license may have a million.

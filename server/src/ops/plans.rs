@@ -28,6 +28,7 @@ pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>
         seat_idle_minutes: new.seat_idle_minutes,
         grace_days: new.grace_days,
         expires_from: new.expires_from,
+        max_lease_seconds: new.max_lease_seconds,
     };
     check_floating(plan.seat_idle_minutes, plan.max_seats)?;
     let unknown = Error::unknown("productId", "product");
@@ -66,6 +67,7 @@ pub async fn update(
         (PlanField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
         (PlanField::GraceDays, update.grace_days.is_some()),
         (PlanField::ExpiresFrom, update.expires_from.is_some()),
+        (PlanField::MaxLeaseSeconds, update.max_lease_seconds.is_some()),
     ];
     refuse_contradictions(&clear, &given)?;
     let before = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -82,6 +84,8 @@ pub async fn update(
     update_member(idle, update.seat_idle_minutes, cleared(PlanField::SeatIdleMinutes));
     update_member(&mut plan.grace_days, update.grace_days, cleared(PlanField::GraceDays));
     update_member(&mut plan.expires_from, update.expires_from, cleared(PlanField::ExpiresFrom));
+    let lease = &mut plan.max_lease_seconds;
+    update_member(lease, update.max_lease_seconds, cleared(PlanField::MaxLeaseSeconds));
     check_floating(plan.seat_idle_minutes, plan.max_seats)?;
     if plan == before {
         return Ok(change.commit(Changed(plan), Events::none()).await?);

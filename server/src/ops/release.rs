@@ -2,11 +2,12 @@
 //! assignments stay.
 
 use common::{
-    Activation, ExternalId, FreedFor, License, LicenseId, Release, Released, ReleasedSeat,
-    Timestamp, UserId,
+    Activation, ExternalId, FreedFor, LeasedSeat, License, LicenseId, Release, Released,
+    ReleasedSeat, Timestamp, UserId,
 };
 
 use super::change::Change;
+use super::leases;
 use super::licenses::{NOT_ASSIGNED, NOT_FOUND};
 use super::outcome::Changed;
 use super::view::View;
@@ -38,7 +39,8 @@ pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, E
     Ok((!licenses.is_empty()).then_some(Releasable { user: user.id, licenses }))
 }
 
-/// Frees those of the seats that were not checked since the application's last answer.
+/// Frees those of the seats that were not checked since the application's last answer, and that no
+/// lease holds.
 pub async fn release(
     mut change: Change,
     request: &Release,
@@ -52,6 +54,10 @@ pub async fn release(
     for license in &locked {
         let held = assignments::lock(&mut change, scope, user, license.id).await?;
         let seat = held.and_then(|held| held.seat);
+        if let Some(leased_until) = seat.as_ref().and_then(|seat| seat.lease_until(change.now)) {
+            released.leased.push(LeasedSeat { license_id: license.id, leased_until });
+            continue;
+        }
         let of = &request.user_id;
         if let Some(event) = free(&mut change, license, of, seat, request.checked_at).await? {
             events.push(event);
@@ -71,10 +77,14 @@ pub async fn release_one(
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let known = users::find_external(&mut change, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
     let held = assignments::lock(&mut change, scope, known.id, id).await?.ok_or(NOT_ASSIGNED)?;
-    let freed = free(&mut change, &license, &user, held.seat, None).await?;
-    let released = freed.iter().map(|_| ReleasedSeat { license_id: id }).collect();
-    let events: Vec<NewEvent> = freed.into_iter().collect();
-    Ok(change.commit(Changed(Released { released }), events).await?)
+    let seat = held.seat.iter().map(|seat| (&license, &user, seat));
+    let mut events = leases::drop_running(&change, seat)?;
+    let mut done = Released::default();
+    if let Some(freed) = free(&mut change, &license, &user, held.seat, None).await? {
+        events.push(freed);
+        done.released.push(ReleasedSeat { license_id: id });
+    }
+    Ok(change.commit(Changed(done), events).await?)
 }
 
 /// Frees the seat, if there is one that was not checked later, and returns the event. The license and

@@ -33,6 +33,37 @@ fn record(stored: &StoredSigningKey) -> SigningKey {
     }
 }
 
+/// The key that signs, opened.
+pub struct Signer {
+    pub kid: String,
+    pair: EcdsaKeyPair,
+}
+
+impl Signer {
+    /// The signature of a text in 64 octets.
+    pub fn sign(&self, text: &str) -> Result<Vec<u8>, Error> {
+        let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes());
+        signature.map(|signature| signature.as_ref().to_vec()).map_err(|_| Error::Internal)
+    }
+}
+
+/// The key that signs, or why nothing can be signed here.
+pub async fn signer(view: &View, keys: &SecretKeys) -> Result<Result<Signer, String>, Error> {
+    let scope = view.scope;
+    let Some(active) = signing_keys::active(&mut view.read().await?, scope).await? else {
+        return Ok(Err("there are no signing keys".to_owned()));
+    };
+    let sealed = active.private_key.as_deref().unwrap_or_default();
+    let private = match keys.open(sealed, &place(scope, active.id)).await {
+        Ok(private) => private,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+    let pair = EcdsaKeyPair::from_pkcs8(algorithm, &private, &SystemRandom::new());
+    let kid = Jwk::of(&active.public_key).kid;
+    Ok(pair.map(|pair| Signer { kid, pair }).map_err(|error| error.to_string()))
+}
+
 /// Where the private key of a signing key stands.
 fn place(scope: Scope, id: SigningKeyId) -> Place {
     let world = scope.world.number();

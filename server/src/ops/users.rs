@@ -1,8 +1,12 @@
 //! Users.
 
-use common::{CreateUser, ExternalId, FreedFor, UpdateUser, User, UserField, UserId};
+use common::{
+    Activation, CreateUser, ExternalId, FreedFor, License, LicenseDetails, UpdateUser, User,
+    UserField, UserId,
+};
 
-use super::change::{Change, Events};
+use super::change::Change;
+use super::leases;
 use super::members::{refuse_contradictions, update as update_member, update_metadata};
 use super::outcome::{Changed, Upserted};
 use super::similar_users;
@@ -10,7 +14,11 @@ use super::view::View;
 use crate::db;
 use crate::error::{Error, has_code};
 use crate::events::NewEvent;
-use crate::store::{Collected, Page, assignments, licenses, phrases, seats, users};
+use crate::store::assignments::AssignmentWithSeat;
+use crate::store::batch_rows::BatchRow;
+use crate::store::{
+    Collected, Page, assignments, leases as stored_leases, licenses, phrases, seats, users,
+};
 
 const NOT_FOUND: Error = Error::NotFound("user");
 const TAKEN: Error = Error::Conflict("externalId is that of another user");
@@ -189,15 +197,17 @@ pub async fn update(
     update_member(&mut user.name, update.name, cleared(UserField::Name));
     let is_cleared = cleared(UserField::Metadata);
     update_metadata(&mut user.metadata, update.metadata, update.merge_metadata, is_cleared)?;
+    let mut events = Vec::new();
     if user.external_id != before.external_id {
         let taken = users::find_external(&mut change, scope, &user.external_id).await?;
         taken.map_or(Ok(()), |_| Err(TAKEN))?;
+        events = drop_leases(&mut change, &before).await?;
     }
     let user = store(&mut change, &before, user).await.map_err(|error| {
         // A validation may have created a user with this id meanwhile.
         if has_code(&error, |code| code == UNIQUE_VIOLATION) { TAKEN } else { error.into() }
     })?;
-    let events = updated(&before, &user);
+    events.extend(updated(&before, &user));
     Ok(change.commit(Changed(user), events).await?)
 }
 
@@ -209,10 +219,10 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
     change.check(&user)?;
     let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
     let mut held = assignments::lock_of_user(&mut change, scope, id).await?;
+    let mut events = leases::drop_running(&change, held_on(&licenses, &user.external_id, &held))?;
     seats::free_all_of_user(&mut change, scope, id).await?;
     assignments::delete_of_user(&mut change, scope, id).await?;
     users::delete(&mut change, scope, id).await?;
-    let mut events = Vec::new();
     for held in &mut held {
         let of = held.assignment.license_id;
         let Some(license) = licenses.iter().find(|license| license.id == of) else { continue };
@@ -232,6 +242,35 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
     Ok(change.commit(Changed(user), events).await?)
 }
 
+/// The seats that a user holds, each with its license.
+fn held_on<'a>(
+    licenses: &'a [LicenseDetails],
+    user: &'a ExternalId,
+    held: &'a [AssignmentWithSeat],
+) -> impl Iterator<Item = (&'a License, &'a ExternalId, &'a Activation)> {
+    held.iter().filter_map(|held| held.seat.as_ref()).filter_map(move |seat| {
+        let license = licenses.iter().find(|license| license.id == seat.license_id)?;
+        Some((&license.license, user, seat))
+    })
+}
+
+/// Applications with a lease look for the user by the former id. The user keeps the seats.
+async fn drop_leases(change: &mut Change, user: &User) -> Result<Vec<NewEvent>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let licenses = licenses::lock_of_user(change, scope, user.id).await?;
+    let held = assignments::lock_of_user(change, scope, user.id).await?;
+    let events = leases::drop_running(change, held_on(&licenses, &user.external_id, &held))?;
+    if !events.is_empty() {
+        let floating = licenses.iter().filter_map(|it| {
+            let idle = it.terms.floating(it.max_seats)?;
+            Some(BatchRow::license_at(scope, it.id, now.plus(idle.duration())))
+        });
+        let floating: Vec<_> = floating.collect();
+        stored_leases::drop_of_user(change, scope, user.id, &floating).await?;
+    }
+    Ok(events)
+}
+
 /// Stores the user, unless nothing changed.
 async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
@@ -243,6 +282,6 @@ async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result
     Ok(user)
 }
 
-fn updated(before: &User, user: &User) -> Events {
-    if user == before { Events::none() } else { NewEvent::user_updated(before, user).into() }
+fn updated(before: &User, user: &User) -> Vec<NewEvent> {
+    (user != before).then(|| NewEvent::user_updated(before, user)).into_iter().collect()
 }

@@ -3,16 +3,16 @@
 use axum::extract::State;
 use axum::response::Response;
 use common::{LicenseId, PlanId, ProductId, UserId, WebhookId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Editor, Notice, Visitor};
+use super::{Editor, Notice, Visitor, leases};
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::{licenses, plans, products, users, webhooks};
 
 /// The fields of such a form: none of its own.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 pub struct NoFields {}
 
 pub async fn product(
@@ -55,11 +55,16 @@ pub async fn user(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
-    Form { seen, .. }: Form<NoFields>,
+    Form { seen, drops_leases, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
+    let change = visitor.change(&app, seen).await?.dropping_leases(drops_leases);
     let deleted = Box::pin(users::delete(change, id)).await;
-    let kept = (format!("/users/{id}"), Notice::ChangedMeanwhile);
+    let page = format!("/users/{id}");
+    if let Err(Error::LeaseRunning(until)) = deleted {
+        let question = leases::ask(until, format!("{page}/delete"), page, &NoFields {}, seen)?;
+        return question.ask(visitor.layout);
+    }
+    let kept = (page, Notice::ChangedMeanwhile);
     next_page(&visitor, deleted, ("/users", Notice::UserDeleted), kept)
 }
 
@@ -70,7 +75,7 @@ pub async fn webhook(
     Form { seen, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
     let change = visitor.change(&app, seen).await?;
-    let deleted = Box::pin(webhooks::delete(change, &app.webhooks.secrets, id)).await;
+    let deleted = Box::pin(webhooks::delete(change, &app.secrets, id)).await;
     let kept = (format!("/webhooks/{id}"), Notice::ChangedMeanwhile);
     next_page(&visitor, deleted, ("/webhooks", Notice::WebhookDeleted), kept)
 }

@@ -1,8 +1,9 @@
 //! The fields of forms: their texts become values, or errors about the field.
 
+use std::fmt;
 use std::str::FromStr;
 
-use common::{Feature, Features, Invalid, Line, Timestamp};
+use common::{Feature, Features, Invalid, Line, MaxLeaseSeconds, Timestamp};
 
 use crate::error::Error;
 
@@ -73,6 +74,36 @@ pub fn end_of_day(field: &str, label: &str, text: &str) -> Result<Timestamp, Err
 /// The last valid day of something that ends then, as a field of type `date` has it.
 pub fn last_day(end: Timestamp) -> String {
     end.plus(-chrono::TimeDelta::milliseconds(1)).to_string()[..10].to_owned()
+}
+
+/// The time of a lease with its unit, as people write it.
+pub struct LeaseTime(pub MaxLeaseSeconds);
+
+/// Minutes, hours and days, in seconds.
+const UNITS: [(i32, &str); 3] = [(86_400, "d"), (3600, "h"), (60, "m")];
+
+impl fmt::Display for LeaseTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.get();
+        match UNITS.into_iter().find(|(unit, _)| seconds % unit == 0) {
+            Some((unit, name)) => write!(f, "{}{name}", seconds / unit),
+            None => write!(f, "{seconds}s"),
+        }
+    }
+}
+
+impl FromStr for LeaseTime {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const RULE: Invalid = Invalid("a time from 5m to 400d, such as 12h or 30d");
+        let units = UNITS.into_iter().chain([(1, "s")]);
+        let seconds = |(unit, name): (i32, &str)| {
+            let number: i64 = text.strip_suffix(name)?.trim_end().parse().ok()?;
+            MaxLeaseSeconds::new(number.checked_mul(unit.into())?).ok()
+        };
+        units.filter_map(seconds).next().map(Self).ok_or(RULE)
+    }
 }
 
 /// A text that is unique to one rendering of a form.

@@ -10,8 +10,8 @@ use common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, fields, filters,
-    meanwhile, optional, page, required,
+    Editor, FormState, Layout, LeaseTime, Notice, Viewer, Visitor, all, cleared, counted, fields,
+    filters, meanwhile, optional, page, required,
 };
 use crate::error::Error;
 use crate::http::App;
@@ -83,6 +83,7 @@ pub struct PlanForm {
     pub features: String,
     pub seat_idle_minutes: String,
     pub grace_days: String,
+    pub max_lease: String,
     /// Checked: the days start with the first validation.
     pub starts_later: Option<String>,
 }
@@ -98,6 +99,9 @@ impl PlanForm {
             features: features.join("\n"),
             seat_idle_minutes: plan.seat_idle_minutes.map_or_else(String::new, |it| it.to_string()),
             grace_days: plan.grace_days.map_or_else(String::new, |days| days.to_string()),
+            max_lease: plan
+                .max_lease_seconds
+                .map_or_else(String::new, |it| LeaseTime(it).to_string()),
             starts_later: (plan.expires_from == Some(ExpiresFrom::FirstValidation))
                 .then(|| "true".to_owned()),
         }
@@ -119,6 +123,7 @@ impl PlanForm {
             seat_idle_minutes =
                 optional("seatIdleMinutes", "The number of minutes", &self.seat_idle_minutes),
             grace_days = optional("graceDays", "The number of days", &self.grace_days),
+            max_lease = optional::<LeaseTime>("maxLease", "The time", &self.max_lease),
         }
         let expires_from = self.starts_later.as_ref().map(|_| ExpiresFrom::FirstValidation);
         Ok(CreatePlan {
@@ -131,6 +136,7 @@ impl PlanForm {
             seat_idle_minutes,
             grace_days,
             expires_from,
+            max_lease_seconds: max_lease.map(|time| time.0),
         })
     }
 
@@ -143,6 +149,7 @@ impl PlanForm {
             (PlanField::SeatIdleMinutes, new.seat_idle_minutes.is_none()),
             (PlanField::GraceDays, new.grace_days.is_none()),
             (PlanField::ExpiresFrom, new.expires_from.is_none()),
+            (PlanField::MaxLeaseSeconds, new.max_lease_seconds.is_none()),
         ]);
         Ok(UpdatePlan {
             name: Some(new.name),
@@ -153,6 +160,7 @@ impl PlanForm {
             seat_idle_minutes: new.seat_idle_minutes,
             grace_days: new.grace_days,
             expires_from: new.expires_from,
+            max_lease_seconds: new.max_lease_seconds,
             clear,
         })
     }

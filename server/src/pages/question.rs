@@ -68,6 +68,15 @@ impl Question {
         Ok(self)
     }
 
+    /// The last button sends this field too, in place of one of that name.
+    pub fn with(mut self, name: &str, value: &impl ToString) -> Self {
+        if let Some(Choice { fields, .. }) = self.choices.last_mut() {
+            fields.retain(|(field, _)| field != name);
+            fields.push((name.to_owned(), value.to_string()));
+        }
+        self
+    }
+
     /// What the last button does cannot be undone, or takes effect immediately.
     pub fn dangerous(mut self) -> Self {
         if let Some(last) = self.choices.last_mut() {

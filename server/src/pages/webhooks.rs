@@ -43,7 +43,7 @@ async fn show_list(
     visitor: Visitor,
     form: FormState<WebhookForm>,
 ) -> Result<Response, Error> {
-    let webhooks = webhooks::all(app.ops.view(visitor.scope), &app.webhooks.secrets).await?;
+    let webhooks = webhooks::all(app.ops.view(visitor.scope), &app.secrets).await?;
     let (layout, once, status) = (visitor.layout, once(), form.error.status());
     page(status, &WebhooksPage { layout, webhooks, form, once })
 }
@@ -116,7 +116,7 @@ pub async fn create(
     Form { fields, idempotency, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let (new, keys) = (fields.read(&app)?, &app.webhooks.secrets);
+        let (new, keys) = (fields.read(&app)?, &app.secrets);
         let once = idempotency.of(&fields)?;
         let create = |change| webhooks::create(change, keys, new);
         let Created(created) = app.ops.once(visitor.origin(), once, create).await?.of_secret()?;

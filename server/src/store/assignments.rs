@@ -17,6 +17,8 @@ use crate::db::{AsWritten, Conn, Result, Sql, locking};
 pub struct AssignmentWithSeat {
     pub assignment: Assignment,
     pub seat: Option<Activation>,
+    /// The machine of the last lease on the seat.
+    pub leased_device: Option<Line>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -26,11 +28,14 @@ struct Row {
     activation_id: Option<ActivationId>,
     activated_at: Option<Timestamp>,
     last_checked_at: Option<Timestamp>,
+    leased_until: Option<Timestamp>,
+    #[sqlx(default)]
+    leased_device: Option<Line>,
 }
 
 impl From<Row> for AssignmentWithSeat {
     fn from(row: Row) -> Self {
-        let Row { assignment, activation_id, activated_at, last_checked_at } = row;
+        let Row { assignment, activation_id, activated_at, last_checked_at, .. } = row;
         let seat = activation_id.zip(activated_at).zip(last_checked_at);
         let seat = seat.map(|((id, activated_at), last_checked_at)| Activation {
             id,
@@ -38,8 +43,9 @@ impl From<Row> for AssignmentWithSeat {
             license_id: assignment.license_id,
             activated_at,
             last_checked_at,
+            leased_until: row.leased_until,
         });
-        Self { assignment, seat }
+        Self { assignment, seat, leased_device: row.leased_device }
     }
 }
 
@@ -47,7 +53,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select id, user_id, license_id, assigned_at, metadata, activation_id, activated_at, \
-             last_checked_at from assignments ",
+             last_checked_at, leased_until, leased_device from assignments ",
             $rest
         )
     };
@@ -164,7 +170,7 @@ struct RowWithUser {
 
 impl From<RowWithUser> for LicenseAssignment {
     fn from(RowWithUser { row, external_id, email, name }: RowWithUser) -> Self {
-        let AssignmentWithSeat { assignment, seat: activation } = row.into();
+        let AssignmentWithSeat { assignment, seat: activation, .. } = row.into();
         Self { assignment, external_id, email, name, activation }
     }
 }
@@ -173,7 +179,7 @@ macro_rules! select_with_user {
     ($rest:expr) => {
         concat!(
             "select s.id, s.user_id, s.license_id, s.assigned_at, s.metadata, s.activation_id,
-                 s.activated_at, s.last_checked_at, u.external_id, u.email, u.name
+                 s.activated_at, s.last_checked_at, s.leased_until, u.external_id, u.email, u.name
              from assignments s join users u on u.id = s.user_id and u.world = s.world
              where ",
             $rest
@@ -252,6 +258,8 @@ pub struct SeatHolder {
     pub activation_id: ActivationId,
     pub activated_at: Timestamp,
     pub last_checked_at: Timestamp,
+    pub leased_until: Option<Timestamp>,
+    pub leased_device: Option<Line>,
 }
 
 /// The users of license `$4`, in the order of one index, in which those without a seat are
@@ -260,7 +268,8 @@ macro_rules! select_users {
     ($rest:expr) => {
         concat!(
             "select s.id as assignment_id, s.user_id, u.external_id, u.email, u.name,
-                 s.assigned_at, s.activation_id, s.activated_at, s.last_checked_at
+                 s.assigned_at, s.activation_id, s.activated_at, s.last_checked_at,
+                 s.leased_until, s.leased_device
              from assignments s join users u on u.id = s.user_id and u.world = s.world
              where s.license_id = $4 and s.world = $1 and s.world > 0 and ",
             $rest

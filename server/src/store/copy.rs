@@ -145,7 +145,7 @@ tables! {
         id: Uuid, world: i32, product_id: Uuid, name: String, description: Option<String>,
         max_seats: Option<i32>, expires_in_days: Option<i32>, features: Json<Value>,
         created_at: Time, updated_at: Time, seat_idle_minutes: Option<i32>,
-        grace_days: Option<i32>, expires_from: Option<String>,
+        grace_days: Option<i32>, expires_from: Option<String>, max_lease_seconds: Option<i32>,
     };
     License = licenses by (id, world) {
         id: Uuid, world: i32, product_id: Uuid, plan_id: Uuid, status: String,
@@ -153,6 +153,7 @@ tables! {
         created_at: Time, updated_at: Time, suffix: i32, name: Option<String>,
         metadata: Option<Written>, seat_idle_minutes: Option<i32>, grace_days: Option<i32>,
         pending_days: Option<i32>, grace_ends_at: Option<Time>, seats_idle_at: Option<Time>,
+        max_lease_seconds: Option<i32>,
     } seats seats_used;
     LicenseKey = license_keys by (id, world) {
         id: Uuid, world: i32, license_id: Uuid, suffix: String, hash: Vec<u8>,
@@ -173,6 +174,7 @@ tables! {
         user_id: Uuid, license_id: Uuid, world: i32, id: Uuid, metadata: Option<Written>,
         assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
         last_checked_at: Option<Time>, claimed_with: Option<Uuid>, place: i32,
+        leased_until: Option<Time>, leased_device: Option<String>,
     };
     EventCounter = event_counters by (world) { world: i32, last: i64 };
     Event = events by (world, sequence) {

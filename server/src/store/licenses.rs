@@ -29,7 +29,7 @@ macro_rules! select {
 macro_rules! details {
     () => {
         concat!(
-            "name, metadata, seat_idle_minutes, grace_days, pending_days, ",
+            "name, metadata, seat_idle_minutes, grace_days, pending_days, max_lease_seconds, ",
             $crate::store::licenses::columns!()
         )
     };
@@ -68,8 +68,9 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     conn.query(
         "insert into licenses (world, id, product_id, plan_id, status, max_seats, expires_at,
              features, created_at, updated_at, suffix, name, metadata, seat_idle_minutes,
-             grace_days, pending_days, grace_ends_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+             grace_days, pending_days, grace_ends_at, max_lease_seconds)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+             $18)",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -88,6 +89,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .bind(license.terms.grace_days)
     .bind(license.terms.starts_with_days)
     .bind(license.terms.grace_ends_at(license.expires_at))
+    .bind(license.terms.max_lease_seconds)
     .execute()
     .await?;
     Ok(())
@@ -148,8 +150,12 @@ pub async fn lock_details(
 }
 
 /// Locks all licenses of a user in the order of their ids. The user must be locked.
-pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<License>> {
-    conn.query(locking!(select!(
+pub async fn lock_of_user(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+) -> Result<Vec<LicenseDetails>> {
+    conn.query(locking!(select_details!(
         "world = $1 and id in (
              select license_id from assignments where user_id = $2 and world = $1)
          order by id"
@@ -165,7 +171,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
         "update licenses set status = $3, max_seats = $4, expires_at = $5, features = $6,
              updated_at = $7, name = $8, metadata = $9, seat_idle_minutes = $10,
              grace_days = $11, pending_days = $12, grace_ends_at = $13, product_id = $14,
-             plan_id = $15
+             plan_id = $15, max_lease_seconds = $16
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -183,6 +189,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .bind(license.terms.grace_ends_at(license.expires_at))
     .bind(license.product_id)
     .bind(license.plan_id)
+    .bind(license.terms.max_lease_seconds)
     .execute()
     .await?;
     Ok(())

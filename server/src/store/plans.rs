@@ -14,7 +14,8 @@ macro_rules! select {
     ($rest:expr) => {
         concat!(
             "select id, product_id, name, description, max_seats, expires_in_days, features, \
-             created_at, updated_at, seat_idle_minutes, grace_days, expires_from from plans ",
+             created_at, updated_at, seat_idle_minutes, grace_days, expires_from, \
+             max_lease_seconds from plans ",
             "where ",
             $rest
         )
@@ -25,8 +26,8 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
         "insert into plans (world, id, product_id, name, description, max_seats,
              expires_in_days, features, created_at, updated_at, seat_idle_minutes, grace_days,
-             expires_from)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+             expires_from, max_lease_seconds)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind_scope(scope)
     .bind(plan.id)
@@ -41,6 +42,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     .bind(plan.seat_idle_minutes)
     .bind(plan.grace_days)
     .bind(plan.expires_from)
+    .bind(plan.max_lease_seconds)
     .execute()
     .await?;
     Ok(())
@@ -62,7 +64,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
         "update plans set name = $3, description = $4, max_seats = $5, expires_in_days = $6,
              features = $7, updated_at = $8, seat_idle_minutes = $9, grace_days = $10,
-             expires_from = $11
+             expires_from = $11, max_lease_seconds = $12
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -76,6 +78,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     .bind(plan.seat_idle_minutes)
     .bind(plan.grace_days)
     .bind(plan.expires_from)
+    .bind(plan.max_lease_seconds)
     .execute()
     .await?;
     Ok(())

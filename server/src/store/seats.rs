@@ -49,31 +49,56 @@ pub async fn add(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// A seat with the caller's own identifier of its user.
+/// A floating seat with the caller's own identifier of its user.
 #[derive(Clone, sqlx::FromRow)]
 pub struct HeldSeat {
     #[sqlx(flatten)]
     pub seat: Activation,
     pub external_id: ExternalId,
+    /// From when its idle time counts: from the last check, or so that it ends with a lease.
+    pub idle_from: Timestamp,
 }
 
-/// The least recently checked seats of `licenses`, of each as many as its row says, oldest first.
-pub async fn oldest_checks(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<Vec<HeldSeat>> {
-    const OLDEST: Sql = over_rows!(
-        "select held.id, held.user_id, held.license_id, held.activated_at, held.last_checked_at,
-             u.external_id
-         from (
-             select s.activation_id as id, s.user_id, s.license_id, s.world, s.activated_at,
-                 s.last_checked_at, item.seats, row_number() over (
-                     partition by s.license_id order by s.last_checked_at, s.user_id) as place
-             from item
-             join assignments s on s.license_id = item.id and s.world = item.world
-             where s.world > 0 and s.activation_id is not null
-         ) held
-         join users u on u.id = held.user_id and u.world = held.world
-         where held.place <= held.seats
-         order by held.license_id, held.place"
-    );
+/// From when the idle time of a seat `s` of license `l` counts. A lease holds it like a check whose
+/// idle time ends when the lease does.
+macro_rules! idle_from {
+    (sqlite) => {
+        "max(s.last_checked_at, coalesce(s.leased_until - l.seat_idle_minutes * 60000, 0))"
+    };
+    (postgres) => {
+        "greatest(s.last_checked_at, s.leased_until - l.seat_idle_minutes * interval '1 minute')"
+    };
+}
+
+/// Those of the seats of floating `licenses` whose idle time counts for the longest, of each license
+/// as many as its row says, the longest first.
+pub async fn longest_idle(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<Vec<HeldSeat>> {
+    macro_rules! longest {
+        ($idle_from:expr) => {
+            concat!(
+                "select held.id, held.user_id, held.license_id, held.activated_at,
+                     held.last_checked_at, held.leased_until, held.idle_from, u.external_id
+                 from (
+                     select seat.*, row_number() over (
+                         partition by license_id order by idle_from, user_id) as place
+                     from (
+                         select s.activation_id as id, s.user_id, s.license_id, s.world,
+                             s.activated_at, s.last_checked_at, s.leased_until, item.seats, ",
+                $idle_from,
+                " as idle_from
+                         from item
+                         join licenses l on l.id = item.id and l.world = item.world
+                         join assignments s on s.license_id = l.id and s.world = l.world
+                         where s.world > 0 and s.activation_id is not null
+                     ) seat
+                 ) held
+                 join users u on u.id = held.user_id and u.world = held.world
+                 where held.place <= held.seats
+                 order by held.license_id, held.place"
+            )
+        };
+    }
+    const OLDEST: Sql = over_rows!(longest!(idle_from!(sqlite)), longest!(idle_from!(postgres)));
     conn.query(OLDEST).bind(Json(licenses)).fetch_all().await
 }
 
@@ -125,19 +150,25 @@ pub async fn hold(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Frees those of `seats`, which are locked, that were not checked since the time in their row.
-/// Returns how many.
-pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<usize> {
-    const FREE: Sql = over_rows!(
-        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
-         from item
-         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-             and assignments.world = item.world and assignments.activation_id = item.id
-             and assignments.last_checked_at < item.time
-         returning assignments.user_id"
-    );
-    let freed: Vec<(UserId,)> = conn.query(FREE).bind(Json(seats)).fetch_all().await?;
-    Ok(freed.len())
+/// Frees those of `seats`, which are locked with their licenses, whose idle time counts from before
+/// the time in their row. Returns how many.
+pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<u64> {
+    macro_rules! free {
+        ($idle_from:expr) => {
+            concat!(
+                "update assignments as s set activation_id = null, activated_at = null,
+                     last_checked_at = null, leased_until = null, leased_device = null
+                 from item
+                 join licenses l on l.id = item.license_id and l.world = item.world
+                 where s.user_id = item.user_id and s.license_id = item.license_id
+                     and s.world = item.world and s.activation_id = item.id and ",
+                $idle_from,
+                " < item.time"
+            )
+        };
+    }
+    const FREE: Sql = over_rows!(free!(idle_from!(sqlite)), free!(idle_from!(postgres)));
+    conn.query(FREE).bind(Json(seats)).execute().await
 }
 
 /// When the next seat of a license can become idle at the earliest, if that is known.
@@ -183,7 +214,8 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
 /// Frees the user's seat on the license. The license is locked, and the user holds a seat.
 pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
     conn.query(
-        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
+        "update assignments set activation_id = null, activated_at = null, last_checked_at = null,
+             leased_until = null, leased_device = null
          where user_id = $2 and license_id = $3 and world = $1",
     )
     .bind_scope(scope)
@@ -212,7 +244,8 @@ pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Re
     .execute()
     .await?;
     conn.query(
-        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
+        "update assignments set activation_id = null, activated_at = null, last_checked_at = null,
+             leased_until = null, leased_device = null
          where user_id = $2 and world = $1 and last_checked_at is not null",
     )
     .bind_scope(scope)
@@ -230,7 +263,7 @@ pub async fn page_of_license(
 ) -> Result<Vec<UsageActivation>> {
     conn.query(
         "select s.activation_id as id, s.user_id, s.license_id, s.activated_at, s.last_checked_at,
-             u.external_id, u.email
+             s.leased_until, u.external_id, u.email
          from assignments s join users u on u.id = s.user_id and u.world = s.world
          where s.license_id = $2 and s.world = $1 and s.world > 0 and s.activation_id > $3
          order by s.activation_id limit $4",

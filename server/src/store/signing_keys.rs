@@ -60,6 +60,11 @@ pub async fn all(
         .await
 }
 
+/// The one that signs.
+pub async fn active(conn: &mut Conn, scope: Scope) -> Result<Option<StoredSigningKey>> {
+    conn.query(select!("and state = 'active'")).bind_scope(scope).fetch_optional().await
+}
+
 /// The active one and the one on standby, in the order of the words; none in a world without keys.
 pub async fn lock_current(
     conn: &mut Conn,

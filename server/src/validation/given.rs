@@ -200,7 +200,7 @@ impl Given {
             let both: BTreeMap<_, _> = both.collect();
             seats::lock(conn, &both.into_values().collect::<Vec<_>>()).await?;
             seats::hold(conn, &held).await?;
-            if seats::free_idle(conn, &freed).await? != freed.len() {
+            if seats::free_idle(conn, &freed).await? != freed.len() as u64 {
                 return Ok(false);
             }
         }

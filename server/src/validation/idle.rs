@@ -103,10 +103,10 @@ impl IdleSeats {
             };
             found.insert(one.license, of);
         }
-        for held in seats::oldest_checks(conn, &rows).await? {
+        for held in seats::longest_idle(conn, &rows).await? {
             let Some(of) = found.get_mut(&held.seat.license_id) else { continue };
             let Some(since) = of.since else { continue };
-            let waits = held.seat.last_checked_at.since(since);
+            let waits = held.idle_from.since(since);
             if waits < TimeDelta::zero() && !kept.contains(&held.seat.id) {
                 of.idle.push_back(held);
             } else if of.next.is_none() {

@@ -150,6 +150,12 @@ impl Caller {
         self.delete(&format!("/api/v1/admin/licenses/{license}/assign/{user}")).await
     }
 
+    /// The same, also while a lease holds the seat.
+    pub async fn unassign_dropping(&self, license: &str, user: &str) -> Answer {
+        let path = format!("/api/v1/admin/licenses/{license}/assign/{user}?leases=drop");
+        self.delete(&path).await
+    }
+
     /// Deletes the user with this external id, or an unknown one if there is none.
     pub async fn delete_user(&self, name: &str) -> Answer {
         let user = self.user(name).await;

@@ -43,15 +43,18 @@ async fn terms_are_set_and_a_seat_is_freed_on_the_page_of_a_license() {
     let license = one_seat(&app).await;
     let visitor = admin(&app).await;
     let path = license_page(&license);
-    let terms = [("seatIdleMinutes", "60"), ("graceDays", "14")];
+    let terms = [("seatIdleMinutes", "60"), ("graceDays", "14"), ("maxLease", "30 d")];
     let page = send(&visitor, &format!("{path}/terms"), &terms).await;
-    assert!(page.contains("Floating and grace saved."), "{page}");
+    assert!(page.contains("Floating, grace and offline saved."), "{page}");
     let stored = app.get_license(&license).await["terms"].clone();
     assert_eq!((&stored["seatIdleMinutes"], &stored["graceDays"]), (&json!(60), &json!(14)));
-    let wrong = [("seatIdleMinutes", "4"), ("graceDays", "x")];
+    assert_eq!(stored["maxLeaseSeconds"], 30 * 86400);
+    assert!(page.contains(r#"name="maxLease" value="30d""#), "{page}");
+    let wrong = [("seatIdleMinutes", "4"), ("graceDays", "x"), ("maxLease", "4m")];
     let page = send(&visitor, &format!("{path}/terms"), &wrong).await;
     assert!(page.contains("The number of minutes must be a whole number from 5"), "{page}");
     assert!(page.contains("The number of days must be a whole number from 1"), "{page}");
+    assert!(page.contains("The time must be a time from 5m to 400d"), "{page}");
     let page = send(&visitor, &format!("{path}/release"), &[("userId", "ada")]).await;
     assert!(page.contains("Seat freed. The user stays assigned."), "{page}");
     assert_eq!(app.validate("bob").await.verdict(), "valid");
@@ -62,7 +65,8 @@ async fn terms_are_set_and_a_seat_is_freed_on_the_page_of_a_license() {
         .data();
     let page = visitor.get(&path).await.text().await.unwrap();
     assert!(page.contains("in grace") && page.contains("through its days of grace"), "{page}");
-    send(&visitor, &format!("{path}/terms"), &[("seatIdleMinutes", ""), ("graceDays", "")]).await;
+    let none = [("seatIdleMinutes", ""), ("graceDays", ""), ("maxLease", "")];
+    send(&visitor, &format!("{path}/terms"), &none).await;
     assert!(app.get_license(&license).await["terms"].is_null());
 }
 
@@ -78,17 +82,21 @@ async fn the_terms_of_a_plan_are_saved() {
         ("expiresInDays", "30"),
         ("seatIdleMinutes", "60"),
         ("graceDays", "14"),
+        ("maxLease", "12h"),
         ("startsLater", "true"),
     ];
     let page = send(&visitor, &path, &fields).await;
     assert!(page.contains("30 days from the first validation"), "{page}");
     assert!(page.contains("free after 60 minutes"), "{page}");
+    assert!(page.contains("for at most 12h"), "{page}");
     let stored = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
     let terms = ["seatIdleMinutes", "graceDays", "expiresFrom"].map(|term| stored[term].clone());
     assert_eq!(terms, [json!(60), json!(14), json!("firstValidation")]);
     send(&visitor, &path, &fields[..3]).await;
     let stored = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
-    assert!(stored["seatIdleMinutes"].is_null() && stored["expiresFrom"].is_null(), "{stored}");
+    for term in ["seatIdleMinutes", "expiresFrom", "maxLeaseSeconds"] {
+        assert!(stored[term].is_null(), "{stored}");
+    }
 }
 
 /// A license goes to a colleague; who is unknown is asked about first.
@@ -110,6 +118,42 @@ async fn a_license_is_handed_over_on_its_page() {
     assert!(page.contains("has it already"), "{page}");
     let page = send(&visitor, &path, &fields).await;
     assert!(page.contains("no longer has the license"), "{page}");
+}
+
+/// Whoever takes a seat away that a lease holds is asked first, by each of the forms.
+#[tokio::test]
+async fn a_seat_with_a_lease_is_taken_away_after_a_question() {
+    for form in ["release", "unassign", "transfer", "delete", "rename"] {
+        let app = App::start().await;
+        app.post("/api/v1/admin/signing-keys", json!(null)).await.data();
+        let license = app.license(json!({ "maxSeats": 1, "maxLeaseSeconds": 600 })).await;
+        app.assign(&license, "ada").await.data();
+        let product = app.get_license(&license).await["productId"].clone();
+        let body = json!({ "userId": "ada", "productId": product, "device": "desk" });
+        app.post("/api/v1/lease", body).await.data();
+        let visitor = admin(&app).await;
+        let path = license_page(&license);
+        let page = visitor.get(&path).await.text().await.unwrap();
+        assert!(page.contains("offline until") && page.contains(", on desk"), "{page}");
+        let user = app.user("ada").await["id"].as_str().unwrap().to_owned();
+        let user = format!("/dashboard/live/users/{user}");
+        let (path, fields) = match form {
+            "delete" => (format!("{user}/delete"), vec![]),
+            "rename" => (user, vec![("externalId", "ada2")]),
+            "transfer" => (
+                format!("{path}/transfer"),
+                vec![("userId", "ada"), ("toUserId", "bob"), ("confirmed", "bob")],
+            ),
+            form => (format!("{path}/{form}"), vec![("userId", "ada")]),
+        };
+        let page = send(&visitor, &path, &fields).await;
+        assert!(page.contains("Take the seat away before its lease ends?"), "{form}: {page}");
+        assert!(page.contains(r#"name="leases" value="drop""#), "{form}: {page}");
+        let dropped = "/api/v1/admin/events?type=lease.dropped";
+        assert!(app.get(dropped).await.list().is_empty(), "{form}");
+        send(&visitor, &path, &[&fields[..], &[("leases", "drop")]].concat()).await;
+        assert_eq!(app.get(dropped).await.list().len(), 1, "{form}");
+    }
 }
 
 /// The form says what the users of the license lose, before it moves it to another plan.

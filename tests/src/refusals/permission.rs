@@ -13,7 +13,10 @@ fn may(role: Role, method: &str, path: &str) -> bool {
     match (role, method, path) {
         (_, _, "/api/v1/key" | "/api/v1/signing-keys") | (Role::Admin, _, _) => true,
         (Role::Validate, _, path) => {
-            matches!(path, "/api/v1/validate" | "/api/v1/claim" | "/api/v1/release")
+            matches!(
+                path,
+                "/api/v1/validate" | "/api/v1/claim" | "/api/v1/lease" | "/api/v1/release"
+            )
         }
         (Role::Read, "GET", _) => true,
         (Role::Read, _, "/api/v1/admin/explain" | "/api/v1/admin/license-keys/find") => true,

@@ -1,7 +1,7 @@
 //! Forms of pages, as browsers send them.
 
 use axum::extract::{FromRequest, Request};
-use common::Timestamp;
+use common::{OnLease, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -15,6 +15,7 @@ pub struct Form<T> {
     pub fields: T,
     pub idempotency: Idempotency,
     pub seen: Option<Timestamp>,
+    pub drops_leases: bool,
 }
 
 /// The hidden fields of a form.
@@ -27,6 +28,9 @@ struct Hidden {
     /// When the record that the form shows had been changed last.
     #[serde(default)]
     seen: Option<String>,
+    /// Whether a question about the lease on a seat was confirmed.
+    #[serde(default)]
+    leases: Option<OnLease>,
 }
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
@@ -42,8 +46,9 @@ impl<T: DeserializeOwned> Form<T> {
         let (parts, body) = request.into_parts();
         let received = body::receive(&parts, body, limit, MediaType::Form).await?;
         let fields = pairs::read(received.bytes())?;
-        let Hidden { once, seen } = pairs::read(received.bytes())?;
+        let Hidden { once, seen, leases } = pairs::read(received.bytes())?;
         let seen = seen.and_then(|time| time.parse().ok());
-        Ok(Self { fields, idempotency: Idempotency::of_form(&parts, once)?, seen })
+        let (idempotency, drops_leases) = (Idempotency::of_form(&parts, once)?, leases.is_some());
+        Ok(Self { fields, idempotency, seen, drops_leases })
     }
 }

@@ -52,6 +52,7 @@ bodies! {
         "maxSeats": BY_UPDATE,
         "seatIdleMinutes": BY_UPDATE,
         "graceDays": BY_UPDATE,
+        "maxLeaseSeconds": BY_UPDATE,
         "expiresFrom": "it is the plan's",
         "features": BY_UPDATE,
         "productId": "it is the plan's",

@@ -86,6 +86,7 @@ macro_rules! examples {
 }
 
 mod keys;
+mod leases;
 mod webhooks;
 
 // Requests.
@@ -104,6 +105,7 @@ examples! {
         seat_idle_minutes: None,
         grace_days: None,
         expires_from: None,
+        max_lease_seconds: None,
     }
     UpdatePlan {
         name: None,
@@ -114,6 +116,7 @@ examples! {
         seat_idle_minutes: None,
         grace_days: None,
         expires_from: None,
+        max_lease_seconds: None,
         clear: None,
     }
     CreateLicense {
@@ -133,6 +136,7 @@ examples! {
         seat_idle_minutes: None,
         grace_days: None,
         starts_with_days: None,
+        max_lease_seconds: None,
         plan_id: None,
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
@@ -163,7 +167,7 @@ examples! {
 
 // Answers.
 examples! {
-    Released { released: vec![ReleasedSeat { license_id: id("lic") }], }
+    Released { released: vec![ReleasedSeat { license_id: id("lic") }], leased: Vec::new(), }
     Product { id: id("prd"), name: studio(), description: None, created_at: created(), updated_at: created(), }
     Plan {
         id: id("pln"),
@@ -178,6 +182,7 @@ examples! {
         seat_idle_minutes: None,
         grace_days: Some(parsed("14")),
         expires_from: None,
+        max_lease_seconds: None,
     }
     License {
         id: id("lic"),
@@ -219,6 +224,7 @@ examples! {
         license_id: id("lic"),
         activated_at: created(),
         last_checked_at: checked(),
+        leased_until: None,
     }
     Usage {
         license: License::example(),

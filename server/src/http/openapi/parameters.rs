@@ -16,7 +16,9 @@ use super::examples::Example;
 use super::refusals::{Refusal, refuse};
 use super::schemas;
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
-use crate::http::extract::{ExternalIdParam, Id, Json, Lenient, Limit, NoQuery, Query, Sequence};
+use crate::http::extract::{
+    ExternalIdParam, Id, Json, JsonAndQuery, Lenient, Limit, NoQuery, Query, Sequence,
+};
 use crate::http::idempotency::{Idempotency, MAX_LENGTH};
 use crate::http::if_match::IfMatch;
 use crate::validation::ValidationRequest;
@@ -47,6 +49,17 @@ callers! {
 impl<T: Example + DeserializeOwned> OperationInput for Json<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         body::<T>(ctx, operation, Refusal::BodyTooLarge);
+    }
+}
+
+impl<T, Q> OperationInput for JsonAndQuery<T, Q>
+where
+    T: Example + DeserializeOwned,
+    Q: JsonSchema,
+{
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Query::<Q>::operation_input(ctx, operation);
+        Json::<T>::operation_input(ctx, operation);
     }
 }
 

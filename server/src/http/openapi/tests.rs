@@ -117,6 +117,17 @@ fn requests_and_responses_share_only_enums() {
             "Validation" => {
                 &[&"activation", &"checkAfterSeconds", &"features", &"license", &"reason"]
             }
+            "LeaseAnswer" => &[
+                &"activation",
+                &"checkAfterSeconds",
+                &"features",
+                &"lease",
+                &"leaseReason",
+                &"license",
+                &"reason",
+            ],
+            "Activation" | "UsageActivation" => &[&"leasedUntil"],
+            "Released" => &[&"leased"],
             "EventData" => &[&"reason"],
             "LicenseWithSeats" | "ExplainedLicense" => &[&"terms"],
             _ => &[],

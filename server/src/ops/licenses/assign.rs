@@ -9,6 +9,7 @@ use super::NOT_FOUND;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::ops::change::Change;
+use crate::ops::leases;
 use crate::ops::members::update_metadata;
 use crate::ops::outcome::{Outcome, Upserted};
 use crate::ops::users;
@@ -121,7 +122,8 @@ pub async fn unassign(
     let user = stored_users::find_external(&mut change, scope, &external_id).await?;
     let user = user.ok_or(NOT_ASSIGNED)?.id;
     let mut held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
-    let mut events = Vec::new();
+    let seat = held.seat.iter().map(|seat| (&license, &external_id, seat));
+    let mut events = leases::drop_running(&change, seat)?;
     if let Some(seat) = &mut held.seat {
         change.last_checks.show(seat);
         seats::free(&mut change, scope, user, id).await?;

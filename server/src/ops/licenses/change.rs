@@ -34,6 +34,7 @@ pub async fn update(
         (LicenseField::Metadata, update.metadata.is_some()),
         (LicenseField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
         (LicenseField::GraceDays, update.grace_days.is_some()),
+        (LicenseField::MaxLeaseSeconds, update.max_lease_seconds.is_some()),
     ];
     refuse_contradictions(&clear, &given)?;
     let cleared = |field| clear.contains(&field);
@@ -54,6 +55,8 @@ pub async fn update(
         let idle = &mut terms.seat_idle_minutes;
         update_member(idle, update.seat_idle_minutes, cleared(LicenseField::SeatIdleMinutes));
         update_member(&mut terms.grace_days, update.grace_days, cleared(LicenseField::GraceDays));
+        let lease = &mut terms.max_lease_seconds;
+        update_member(lease, update.max_lease_seconds, cleared(LicenseField::MaxLeaseSeconds));
         update_member(&mut terms.starts_with_days, update.starts_with_days, ends);
         update_member(&mut details.name, update.name, cleared(LicenseField::Name));
         let license = &mut details.license;

@@ -10,6 +10,7 @@ use crate::db;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::ops::change::Change;
+use crate::ops::leases;
 use crate::ops::outcome::Changed;
 use crate::ops::users;
 use crate::store::assignments::AssignmentWithSeat;
@@ -36,7 +37,8 @@ pub async fn transfer(
     if kept.as_ref().is_some_and(|kept| kept.seat.is_some() || given.seat.is_none()) {
         return Err(HAS_IT);
     }
-    let mut events = Vec::new();
+    let seat = given.seat.iter().map(|seat| (&license, &from.external_id, seat));
+    let mut events = leases::drop_running(&change, seat)?;
     events.extend(is_new.then(|| NewEvent::user_created(&to)));
     let has_seat = given.seat.is_some();
     if let Some(mut seat) = given.seat {

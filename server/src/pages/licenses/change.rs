@@ -5,7 +5,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
-    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status,
+    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status, Terms,
     Timestamp, TransferLicense, UpdateLicense,
 };
 
@@ -21,13 +21,14 @@ use crate::ops::{release, typed_users};
 use crate::pages::catalog::chosen_plan;
 use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
+use crate::pages::leases;
 use crate::pages::{
-    Done, Editor, FormState, Notice, Stop, Visitor, all, cleared, counted, end_of_day, meanwhile,
-    optional, required,
+    Done, Editor, FormState, LeaseTime, Notice, Stop, Visitor, all, cleared, counted, end_of_day,
+    meanwhile, optional, required,
 };
 
 /// What a form does, as the last part of its address says.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Name,
     Status,
@@ -42,24 +43,33 @@ pub enum Action {
     Plan,
 }
 
+impl Action {
+    const ALL: [(&str, Self); 11] = [
+        ("name", Self::Name),
+        ("status", Self::Status),
+        ("limit", Self::Limit),
+        ("expiry", Self::Expiry),
+        ("terms", Self::Terms),
+        ("features", Self::Features),
+        ("assign", Self::Assign),
+        ("unassign", Self::Unassign),
+        ("release", Self::Release),
+        ("transfer", Self::Transfer),
+        ("plan", Self::Plan),
+    ];
+
+    fn word(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
+    }
+}
+
 impl FromRequestParts<App> for Action {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        Ok(match path_param(parts, app, "action").await.as_deref() {
-            Some("name") => Self::Name,
-            Some("status") => Self::Status,
-            Some("limit") => Self::Limit,
-            Some("expiry") => Self::Expiry,
-            Some("terms") => Self::Terms,
-            Some("release") => Self::Release,
-            Some("transfer") => Self::Transfer,
-            Some("plan") => Self::Plan,
-            Some("features") => Self::Features,
-            Some("assign") => Self::Assign,
-            Some("unassign") => Self::Unassign,
-            _ => return Err(Error::RouteNotFound),
-        })
+        let given = path_param(parts, app, "action").await;
+        let action = Self::ALL.into_iter().find(|(word, _)| given.as_deref() == Some(word));
+        action.map(|(_, action)| action).ok_or(Error::RouteNotFound)
     }
 }
 
@@ -68,10 +78,10 @@ pub async fn change(
     Editor(visitor): Editor,
     action: Action,
     Id(id): Id<LicenseId>,
-    Form { fields, seen, .. }: Form<Fields>,
+    Form { fields, seen, drops_leases, .. }: Form<Fields>,
 ) -> Result<Response, Error> {
     let back = fields.path_back(id);
-    let form = SentForm { app: &app, visitor: &visitor, id, fields: &fields, seen };
+    let form = SentForm { app: &app, visitor: &visitor, id, fields: &fields, seen, drops_leases };
     // Boxed: a request that waits for its body would need the memory for all of it.
     let changed = Box::pin(async {
         let done = match action {
@@ -96,6 +106,10 @@ pub async fn change(
         {
             Ok(visitor.redirect(&back, Notice::ChangedMeanwhile))
         }
+        Err(Stop::Fail(Error::LeaseRunning(until))) => {
+            let path = format!("/licenses/{id}/{}", action.word());
+            Err(leases::ask(until, path, back, &fields, seen)?.into())
+        }
         changed => changed,
     };
     let title = match action {
@@ -103,7 +117,7 @@ pub async fn change(
         Action::Status => "The status was not changed",
         Action::Limit => "The limit was not changed",
         Action::Expiry => "The expiry was not changed",
-        Action::Terms => "Floating and grace were not changed",
+        Action::Terms => "Floating, grace and offline were not changed",
         Action::Features => "The features were not changed",
         Action::Assign => "The license was not assigned",
         Action::Unassign => "The license was not unassigned",
@@ -125,6 +139,7 @@ struct SentForm<'a> {
     fields: &'a Fields,
     /// When the license was last changed, as the form showed it.
     seen: Option<Timestamp>,
+    drops_leases: bool,
 }
 
 impl SentForm<'_> {
@@ -199,20 +214,29 @@ impl SentForm<'_> {
     async fn set_terms(&self) -> Result<Done, Stop> {
         let idle = given("seatIdleMinutes", &self.fields.seat_idle_minutes)?;
         let grace = given("graceDays", &self.fields.grace_days)?;
+        let lease = given("maxLease", &self.fields.max_lease)?;
         all! {
             seat_idle_minutes = optional("seatIdleMinutes", "The number of minutes", idle),
             grace_days = optional("graceDays", "The number of days", grace),
+            max_lease = optional::<LeaseTime>("maxLease", "The time", lease),
         }
+        let max_lease_seconds = max_lease.map(|time| time.0);
         let before = self.stored().await?;
         let clear = cleared([
             (LicenseField::SeatIdleMinutes, seat_idle_minutes.is_none()),
             (LicenseField::GraceDays, grace_days.is_none()),
+            (LicenseField::MaxLeaseSeconds, max_lease_seconds.is_none()),
         ]);
-        let terms = (seat_idle_minutes, grace_days);
-        let update =
-            UpdateLicense { seat_idle_minutes, grace_days, clear, ..UpdateLicense::default() };
+        let terms = Terms { seat_idle_minutes, grace_days, max_lease_seconds, ..before.terms };
+        let update = UpdateLicense {
+            seat_idle_minutes,
+            grace_days,
+            max_lease_seconds,
+            clear,
+            ..UpdateLicense::default()
+        };
         self.update(update).await?;
-        let is_same = terms == (before.terms.seat_idle_minutes, before.terms.grace_days);
+        let is_same = terms == before.terms;
         Ok(Notice::TermsChanged.unless(is_same).into())
     }
 
@@ -255,7 +279,7 @@ impl SentForm<'_> {
     }
 
     async fn release(&self) -> Result<Notice, Stop> {
-        match release::release_one(self.begin().await?, self.id, self.user()?).await {
+        match release::release_one(self.taking().await?, self.id, self.user()?).await {
             Ok(Changed(done)) if done.released.is_empty() => Ok(Notice::SeatFreedBefore),
             Ok(_) => Ok(Notice::SeatReleased),
             Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore),
@@ -274,7 +298,7 @@ impl SentForm<'_> {
         questions::ask_about_user(&typed, "transfer", self.id, self.fields, with)?;
         let request = TransferLicense { from_user_id, to_user_id };
         let (from, to) = (request.from_user_id.to_string(), request.to_user_id.to_string());
-        match licenses::transfer(self.begin().await?, self.id, request).await {
+        match licenses::transfer(self.taking().await?, self.id, request).await {
             Ok(Changed(it)) if it.activation.is_some() => Ok(Notice::HandedWithSeat.with(from, to)),
             Ok(_) => Ok(Notice::Handed.with(from, to)),
             Err(Error::NotFound("assignment")) => Ok(Notice::UnassignedBefore.into()),
@@ -294,7 +318,7 @@ impl SentForm<'_> {
 
     async fn unassign(&self) -> Result<Notice, Stop> {
         let user = self.user()?;
-        Ok(match licenses::unassign(self.begin().await?, self.id, Some(user)).await {
+        Ok(match licenses::unassign(self.taking().await?, self.id, Some(user)).await {
             Ok(unassigned) if unassigned.freed_seat => Notice::SeatFreed,
             Ok(_) => Notice::Unassigned,
             // In another tab, or by a colleague.
@@ -310,6 +334,11 @@ impl SentForm<'_> {
 
     async fn stored(&self) -> Result<LicenseWithSeats, Error> {
         licenses::get(self.app.ops.view(self.visitor.scope), self.id).await
+    }
+
+    /// Begins a change that takes a seat away.
+    async fn taking(&self) -> Result<Change, Error> {
+        Ok(self.begin().await?.dropping_leases(self.drops_leases))
     }
 
     async fn begin(&self) -> Result<Change, Error> {

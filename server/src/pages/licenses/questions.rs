@@ -14,7 +14,7 @@ use crate::ops::typed_users::TypedUsers;
 use crate::ops::view::View;
 use crate::pages::filters::end_in_words;
 use crate::pages::typed_users::ask_about;
-use crate::pages::{Question, Stop, counted};
+use crate::pages::{LeaseTime, Question, Stop, counted};
 
 /// An expiry so many terms of the plan away may be a slip, such as 2207 for 2027.
 const MOST_TERMS: i64 = 10;
@@ -158,6 +158,12 @@ pub async fn ask_about_plan(
             Some(_) => " Its seats become floating.",
             None => " Its seats are not floating any more.",
         };
+    }
+    let (new, old) = (plan.max_lease_seconds, license.terms.max_lease_seconds);
+    if new != old {
+        let [new, old] =
+            [new, old].map(|it| it.map_or("none".into(), |time| LeaseTime(time).to_string()));
+        sentence += &format!(" Longest lease: {new}, now {old}.");
     }
     if plan.product_id != license.product_id {
         sentence += " The plan is of another product: applications that ask for the old one refuse \

@@ -20,8 +20,8 @@ use crate::pages::catalog::Catalog;
 use crate::pages::event_line::{actor, changes};
 use crate::pages::filters::end_in_words;
 use crate::pages::{
-    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, counted, filters, last_day,
-    once, page, short,
+    Badge, FormState, Layout, LeaseTime, Pager, Paging, SeatsBar, Viewer, Visitor, counted,
+    filters, last_day, once, page, short,
 };
 use crate::store::Page;
 
@@ -62,6 +62,11 @@ impl LicensePage {
         format!("{}/licenses/{}", self.layout.base(), self.license.id)
     }
 
+    /// Until when a lease holds the seat.
+    fn offline_until(&self, holder: &SeatHolder) -> Option<Timestamp> {
+        holder.leased_until.filter(|until| Timestamp::now() < *until)
+    }
+
     fn in_grace_until(&self) -> Option<Timestamp> {
         let LicenseDetails { license, terms, .. } = &self.license.details;
         license.in_grace_until(terms, Timestamp::now())
@@ -90,6 +95,7 @@ pub struct Fields {
     pub expires_at: Option<String>,
     pub seat_idle_minutes: Option<String>,
     pub grace_days: Option<String>,
+    pub max_lease: Option<String>,
     /// One per line.
     pub features: Option<String>,
     /// The external id of a user.
@@ -220,6 +226,8 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     fields.seat_idle_minutes.get_or_insert_with(text(idle));
     let grace = license.terms.grace_days.map(|days| days.to_string());
     fields.grace_days.get_or_insert_with(text(grace));
+    let lease = license.terms.max_lease_seconds.map(|it| LeaseTime(it).to_string());
+    fields.max_lease.get_or_insert_with(text(lease));
     if fields.plan_id.is_empty() {
         fields.plan_id = license.plan_id.to_string();
     }

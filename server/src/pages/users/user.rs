@@ -18,13 +18,12 @@ use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser};
-use crate::ops::outcome::Changed;
 use crate::ops::users;
 use crate::pages::event_line::actor;
 use crate::pages::fields::is_email;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
-    counted, email, filters, last_day, meanwhile, optional, page, required, short, words,
+    counted, email, filters, last_day, leases, meanwhile, optional, page, required, short, words,
 };
 use crate::store::Page;
 
@@ -197,16 +196,23 @@ pub async fn update(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
-    Form { fields, seen, .. }: Form<EditForm>,
+    Form { fields, seen, drops_leases, .. }: Form<EditForm>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let updated = Box::pin(async {
         let stored = users::get(view.clone(), id).await?;
         let update = fields.read(&stored)?;
-        let change = visitor.change(&app, seen).await?;
-        let Changed(user) = users::update(change, id, update).await?;
+        let change = visitor.change(&app, seen).await?.dropping_leases(drops_leases);
+        let page = format!("/users/{id}");
+        let user = match users::update(change, id, update).await {
+            Err(Error::LeaseRunning(until)) => {
+                let path = page.clone();
+                return Err(leases::ask(until, path, page, &fields, seen)?.into());
+            }
+            updated => updated?.0,
+        };
         let notice = Notice::UserUpdated.unless(user == stored);
-        Ok(visitor.redirect(&format!("/users/{id}"), notice))
+        Ok(visitor.redirect(&page, notice))
     });
     let updated = meanwhile::explain(view.clone(), id, updated).await;
     let again = |visitor, error| {

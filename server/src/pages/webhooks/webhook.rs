@@ -60,7 +60,7 @@ async fn show(
     error: FormError,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
-    let webhook = webhooks::get(view.clone(), &app.webhooks.secrets, id).await?;
+    let webhook = webhooks::get(view.clone(), &app.secrets, id).await?;
     let newest = Page::newest_first(None, FAILURES);
     let failures = webhooks::failures(view, id, newest).await?.records;
     let fields = sent.unwrap_or_else(|| WebhookForm::of(&webhook));
@@ -96,7 +96,7 @@ pub async fn update(
     Form { fields, seen, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let updated = Box::pin(async {
-        let (update, keys) = (fields.update(&app)?, &app.webhooks.secrets);
+        let (update, keys) = (fields.update(&app)?, &app.secrets);
         let change = visitor.change(&app, seen).await?;
         let Changed(now) = webhooks::update(change, keys, id, update).await?;
         let notice = Notice::WebhookUpdated.unless(Some(now.updated_at) == seen);
@@ -166,7 +166,7 @@ pub async fn act(
 async fn switch(app: &App, visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
     let update = UpdateWebhook { enabled: Some(enabled), ..UpdateWebhook::default() };
     let change = visitor.change(app, None).await?;
-    let Changed(_) = webhooks::update(change, &app.webhooks.secrets, id, update).await?;
+    let Changed(_) = webhooks::update(change, &app.secrets, id, update).await?;
     Ok(if enabled { Notice::WebhookEnabled } else { Notice::WebhookDisabled }.into())
 }
 
@@ -185,7 +185,7 @@ async fn send(
 }
 
 async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
-    let keys = &app.webhooks.secrets;
+    let keys = &app.secrets;
     let (replay, notice) = if range == "latest" {
         let now = webhooks::get(app.ops.view(visitor.scope), keys, id).await?;
         let after = Some(now.sequence + now.pending);
@@ -210,7 +210,7 @@ async fn roll(
     (form, idempotency): (&ActForm, Idempotency),
 ) -> Result<Response, Stop> {
     let overlap = required::<OverlapSeconds>("overlap", "The overlap", &form.overlap)?;
-    let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &app.webhooks.secrets);
+    let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &app.secrets);
     let once = idempotency.of(form)?;
     let rolling = app.ops.once(visitor.origin(), once, |it| webhooks::roll(it, keys, id, &roll));
     let Created(created) = rolling.await?.of_secret()?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use common::{
     Activation, ActivationId, ExpiresInDays, ExternalId, Features, GraceDays, License, LicenseId,
-    MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms, Timestamp, UserId,
+    MaxLeaseSeconds, MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms, Timestamp, UserId,
 };
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -122,6 +122,7 @@ where
                 license_id: license.id,
                 activated_at: row.try_get("activated_at")?,
                 last_checked_at: row.try_get("last_checked_at")?,
+                leased_until: None,
             }),
         };
         let seats_used = row.try_get("seats_used")?;
@@ -170,7 +171,13 @@ type PackedLicense = (
     Option<PackedTerms>,
 );
 /// With when the next seat can become idle.
-type PackedTerms = (Option<SeatIdleMinutes>, Option<GraceDays>, Option<ExpiresInDays>, Option<i64>);
+type PackedTerms = (
+    Option<SeatIdleMinutes>,
+    Option<GraceDays>,
+    Option<ExpiresInDays>,
+    Option<MaxLeaseSeconds>,
+    Option<i64>,
+);
 type PackedSeat = (Uuid, i64, i64);
 
 impl TryFrom<Packed> for Row {
@@ -223,12 +230,14 @@ fn unpack_license(
             license_id: id.into(),
             activated_at: time(activated_at)?,
             last_checked_at: time(last_checked_at)?,
+            leased_until: None,
         })
     };
-    let (seat_idle_minutes, grace_days, starts_with_days, idle_at) = terms.unwrap_or_default();
+    let (seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds, idle_at) =
+        terms.unwrap_or_default();
     Ok(AssignedLicense {
         user_id,
-        terms: Terms { seat_idle_minutes, grace_days, starts_with_days },
+        terms: Terms { seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds },
         seats_idle_at: idle_at.map(time).transpose()?,
         seats_used,
         features_omitted: features.is_none(),
@@ -277,9 +286,10 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                          hex(l.plan_id), l.status, l.max_seats, l.expires_at,
                          iif(octet_length(l.features) <= 256, json(l.features), null),
                          l.created_at, l.updated_at), l.seats_used,
-                         iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days) is null,
-                             null, json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
-                                 l.seats_idle_at)))),
+                         iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days,
+                             l.max_lease_seconds) is null, null,
+                             json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
+                                 l.max_lease_seconds, l.seats_idle_at)))),
                      iif(s.activation_id is null, null, json_array(hex(s.activation_id),
                          s.activated_at, s.last_checked_at))
                  ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
@@ -293,7 +303,8 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                  k.id as key_id, k.world, w.tenant_id, w.mode, k.role,
                  k.expires_at as key_expires_at, k.revoked_at, u.id as user_id, l.id, l.product_id,
                  l.plan_id, l.status, l.max_seats, l.seats_used, l.expires_at, l.created_at,
-                 l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days, l.seats_idle_at,
+                 l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
+                 l.max_lease_seconds, l.seats_idle_at,
                  case when pg_column_size(l.features) <= 256 then l.features else '[]' end
                      as features,
                  pg_column_size(l.features) > 256 as features_omitted,
@@ -338,7 +349,8 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
-             l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days, l.seats_idle_at,
+             l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
+             l.max_lease_seconds, l.seats_idle_at,
              s.activation_id, s.activated_at, s.last_checked_at
          from assignments s
          join licenses l on l.id = s.license_id and l.world = s.world

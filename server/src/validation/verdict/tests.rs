@@ -60,6 +60,7 @@ impl AssignedLicense {
             license_id: self.license.id,
             activated_at: now(),
             last_checked_at: now(),
+            leased_until: None,
         });
         self
     }

@@ -1,0 +1,50 @@
+//! Leases: the answers of validations that hold without the network.
+
+use axum::extract::State;
+use common::{LeaseAnswer, LeasedAnswer, Open, RequestLease, Role, Validation};
+
+use super::validate;
+use crate::error::Error;
+use crate::http::App;
+use crate::http::answer::Data;
+use crate::http::credentials::Validator;
+use crate::http::extract::Lenient;
+use crate::ops::leases::{self, Issued, Wish};
+
+/// How often a request starts over because of concurrent changes.
+const ATTEMPTS: usize = 5;
+
+/// Validates, and issues a lease to who is licensed. It may be repeated, so it has no
+/// `Idempotency-Key`, with which a token would lie about.
+pub async fn issue(
+    State(app): State<App>,
+    Validator(caller): Validator,
+    Lenient(body): Lenient<RequestLease>,
+) -> Result<Data<LeaseAnswer>, Error> {
+    let request = caller.validation(body.user_id.clone(), Some(body.product_id));
+    let wish = Wish {
+        user: &body.user_id,
+        product: body.product_id,
+        ttl: body.ttl_seconds,
+        device: body.device.as_ref(),
+        is_admin: caller.key.role == Role::Admin,
+    };
+    let origin = caller.origin();
+    for _ in 0..ATTEMPTS {
+        let validation = match validate::submit(&app, request.clone()).await? {
+            Validation::Valid(answer) => *answer,
+            Validation::Invalid(answer) => return Ok(Data(LeaseAnswer::Invalid(answer))),
+        };
+        let issuing = leases::issue(&app.ops, origin.clone(), &app.secrets, &wish, &validation);
+        let (lease, reason) = match issuing.await? {
+            Issued::Lease(lease) => (Some(lease), None),
+            Issued::Refused(reason) => (None, Some(reason)),
+            Issued::Outdated => continue,
+        };
+        app.metrics.lease_was(reason);
+        let lease_reason = reason.map(Open::Known);
+        let answer = LeasedAnswer { validation, lease, lease_reason };
+        return Ok(Data(LeaseAnswer::Valid(Box::new(answer))));
+    }
+    Err(Error::Unavailable)
+}

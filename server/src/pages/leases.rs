@@ -1,0 +1,30 @@
+//! What forms ask before they take a seat away that a lease holds.
+
+use common::{OnLease, Timestamp};
+use serde::Serialize;
+
+use super::Question;
+use super::filters::end_in_words;
+use crate::error::Error;
+
+/// The question; a yes sends the same form again, to `path`.
+pub fn ask(
+    until: Timestamp,
+    path: String,
+    back: String,
+    fields: &impl Serialize,
+    seen: Option<Timestamp>,
+) -> Result<Question, Error> {
+    let title = "Take the seat away before its lease ends?";
+    let sentence = format!(
+        "An application is licensed offline until {}. Nobody can end that before. If the seat is \
+         taken away now, one user more than there are seats may use the license until then.",
+        end_in_words(until)
+    );
+    let question = Question::new(title, sentence, back).choice("Take it away now", path, fields)?;
+    let question = question.dangerous().with("leases", &OnLease::Drop);
+    Ok(match seen {
+        Some(seen) => question.with("seen", &seen),
+        None => question,
+    })
+}

@@ -1,0 +1,82 @@
+//! Leases beside everything that moves seats, on two nodes.
+
+use std::collections::BTreeMap;
+
+use common::{Jwk, LeaseClaims};
+use serde_json::json;
+
+use super::{Sold, embedded, sold, text};
+use crate::harness::Caller;
+use crate::nodes::Pair;
+use crate::races::at_once;
+
+const SEATS: usize = 8;
+const USERS: usize = 32;
+
+/// One user's restless day at a node: the last lease that was got, if it was not dropped since.
+async fn live(caller: Caller, sold: Sold, user: String, keys: Vec<Jwk>) -> Option<LeaseClaims> {
+    let mut last = None;
+    let license = format!("/api/v1/admin/licenses/{}", sold.license);
+    for round in 0..6 {
+        let answer = sold.lease(&caller, &user, json!({ "ttlSeconds": 600 })).await;
+        if let Some(token) = answer["lease"]["token"].as_str() {
+            last = Some(LeaseClaims::verify(token, &keys).unwrap());
+        }
+        let path = format!("{license}/assign/{user}");
+        match (round + user.len()) % 3 {
+            0 => {
+                let unassigned = caller.delete(&path).await;
+                let is_held = unassigned.status == 409;
+                assert_eq!(is_held, last.is_some(), "{unassigned}");
+                caller.assign(&sold.license, &user).await.data();
+            }
+            1 => {
+                caller.delete(&format!("{path}?leases=drop")).await.data();
+                last = None;
+                caller.assign(&sold.license, &user).await.data();
+            }
+            _ => drop(caller.post("/api/v1/release", json!({ "userId": user })).await),
+        }
+    }
+    last
+}
+
+/// Whoever takes over, gives back or takes away: those with a lease that nobody dropped are at most
+/// as many as there are seats, and all of them hold one.
+#[tokio::test(flavor = "multi_thread")]
+async fn leases_and_seats_agree_on_two_nodes() {
+    let pair = Pair::start().await;
+    let names: Vec<String> =
+        (0..USERS).map(|n| format!("user{}", "x".repeat(n % 3) + &n.to_string())).collect();
+    let users: Vec<&str> = names.iter().map(String::as_str).collect();
+    let terms = json!({ "maxSeats": SEATS, "seatIdleMinutes": 5, "maxLeaseSeconds": 3600 });
+    let Sold { license, product } = sold(&pair.callers[0], terms, &users).await;
+    let keys = embedded(&pair.callers[0]).await;
+    let days = names.iter().enumerate().map(|(at, user)| {
+        let sold = Sold { license: license.clone(), product: product.clone() };
+        live(pair.callers[at % 2].clone(), sold, user.clone(), keys.clone())
+    });
+    let leased: BTreeMap<String, LeaseClaims> = at_once(days.collect::<Vec<_>>())
+        .await
+        .into_iter()
+        .flatten()
+        .map(|claims| (claims.sub.to_string(), claims))
+        .collect();
+    assert!(!leased.is_empty() && leased.len() <= SEATS, "{}", leased.len());
+    let usage = pair.callers[1].usage(&license).await;
+    let held: BTreeMap<_, _> = usage["activations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|seat| (text(&seat["externalId"]), &seat["leasedUntil"]))
+        .collect();
+    assert!(held.len() <= SEATS);
+    for (user, claims) in &leased {
+        let until = held.get(user.as_str()).and_then(|until| until.as_str());
+        let until: common::Timestamp = until.unwrap_or_else(|| panic!("{user}")).parse().unwrap();
+        assert_eq!(super::seconds(until), claims.exp + LeaseClaims::TOLERANCE, "{user}");
+    }
+    let running = held.values().filter(|until| until.is_string()).count();
+    assert_eq!(running, leased.len());
+    pair.end().await;
+}
