@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, claim, dashboard, doctor, events, keys, licenses, login, plans, products,
+    api, catalog, claim, dashboard, doctor, events, keys, leases, licenses, login, plans, products,
     profiles, refusals, signing_keys, stats, users, validate, version, webhooks, whoami,
 };
 use crate::context::{Context, Globals};
@@ -46,7 +46,7 @@ Global flags such as -P, -o, -q, -y and -n work with every command: licctl help 
 /// The commands in the order in which their help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Licensing", &["validate", "claim", "licenses", "plans", "products"]),
-    ("People and keys", &["users", "keys", "signing-keys"]),
+    ("People and keys", &["users", "keys", "signing-keys", "leases"]),
     ("History", &["events", "webhooks", "refusals", "stats"]),
     ("As code", &["apply", "diff", "export", "api"]),
     (
@@ -105,6 +105,9 @@ pub enum Commands {
     /// Manage the keys that sign leases
     #[command(subcommand, visible_alias = "signing-key")]
     SigningKeys(signing_keys::Verb),
+    /// Issue and verify leases, for machines without a network
+    #[command(subcommand, visible_alias = "lease")]
+    Leases(leases::Verb),
     /// Send events to your own address
     #[command(subcommand, visible_alias = "webhook")]
     Webhooks(webhooks::Verb),
@@ -213,6 +216,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Users(verb) => users::run(ctx, verb).await,
         Commands::Keys(verb) => keys::run(ctx, verb).await,
         Commands::SigningKeys(verb) => signing_keys::run(ctx, verb).await,
+        Commands::Leases(verb) => leases::run(ctx, verb).await,
         Commands::Webhooks(verb) => webhooks::run(ctx, verb).await,
         Commands::Events(verb) => events::run(ctx, verb).await,
         Commands::Refusals(verb) => refusals::run(ctx, verb).await,

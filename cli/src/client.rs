@@ -41,8 +41,8 @@ pub use patience::{Patience, ServerKnowledge};
 pub use query::{Query, encode};
 pub use raw::Headers;
 pub use records::{
-    CreatedKey, CreatedWebhook, CurrentKey, ExplainedLicense, Explanation, Key, License,
-    LicenseDetails, LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
+    CreatedKey, CreatedWebhook, CurrentKey, ExplainedLicense, Explanation, Key, LeaseAnswer,
+    License, LicenseDetails, LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
 };
 use refusal::ApiRequest;
 pub use refusal::cause;

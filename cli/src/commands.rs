@@ -7,6 +7,7 @@ pub mod dashboard;
 pub mod doctor;
 pub mod events;
 pub mod keys;
+pub mod leases;
 pub mod licenses;
 pub mod login;
 pub mod plans;

@@ -2,6 +2,7 @@
 
 mod completion_cache;
 mod elsewhere;
+mod leases;
 mod lists;
 mod metadata;
 mod named;
@@ -16,6 +17,7 @@ mod whole;
 
 pub use completion_cache::{CachedName, load, remember};
 pub use elsewhere::{FoundElsewhere, other_profiles_with};
+pub use leases::LeaseFlags;
 pub use lists::{ListFlags, print_or_collect};
 pub use metadata::{MetadataChange, MetadataFlags};
 pub use named::Named;
@@ -30,5 +32,7 @@ pub use search::{Purpose, all, named};
 pub use shown::{
     Card, Cells, Shown, card, choose, columns, list, one, record_choice, several, table, written,
 };
-pub use values::{Edit, IdempotencyKey, changed_features, cleared, features, is_empty};
+pub use values::{
+    Edit, IdempotencyKey, changed_features, cleared, external_id, features, is_empty,
+};
 pub use whole::{chosen, delete, get, given_or_chosen, list_all};

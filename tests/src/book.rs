@@ -1,6 +1,6 @@
-//! Runs the `console` blocks of the README and of the book. The pages on modelling run one after the
-//! other against one licd, as a reader meets them, and any other page against an empty one. A block
-//! that names a file behind its language is saved for the commands that follow.
+//! Runs the `console` blocks of the README and of the book. The pages on modelling and on leases run
+//! one after the other against one licd, as a reader meets them, and any other page against an empty
+//! one. A block that names a file behind its language is saved for the commands that follow.
 //!
 //! An id of a page stands for the one that licd gives in its place; times differ in every run. With
 //! `LICD_TEST_PAGES=write` the pages get what the commands print. What needs other languages than
@@ -143,4 +143,5 @@ async fn the_pages_on_modelling_run_one_after_the_other() {
     let links = summary.split("(model/").skip(1).map(|rest| rest.split(')').next().unwrap());
     assert_eq!(links.clone().count(), 8);
     links.for_each(|page| check(&format!("docs/model/{page}"), &shell));
+    check("docs/integrate/offline.md", &shell);
 }

@@ -10,10 +10,10 @@ use common::{
     AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan,
     CreateProduct, CreateUser, CreateWebhook, CreatedLicenseKey, Delivery, Event, EventId, Explain,
     ExternalId, FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId,
-    List, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, ReplayWebhook,
-    ResendEvent, Retried, RollKey, RotateSigningKeys, SetStatus, SigningKeyId, Statistics,
-    Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
-    UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
+    List, OnLease, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released,
+    ReplayWebhook, RequestLease, ResendEvent, Retried, RollKey, RotateSigningKeys, SetStatus,
+    SigningKeyId, Statistics, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct,
+    UpdateUser, UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -22,8 +22,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
 use super::{
-    CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, License, LicenseWithSeats,
-    SigningKey, SigningKeys, Usage, Validation, Webhook,
+    CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, LeaseAnswer, License,
+    LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
 };
 use crate::error::Result;
 
@@ -52,6 +52,8 @@ pub trait Update: Record + DeserializeOwned {
 /// The endpoints of one kind of record.
 pub struct Records<'c, T> {
     client: &'c Client,
+    /// What happens to leases on seats that are taken away.
+    leases: Option<OnLease>,
     kind: PhantomData<T>,
 }
 
@@ -60,7 +62,7 @@ macro_rules! records {
         impl Client {
             /// The endpoints of a kind of record.
             pub fn of<T: Record>(&self) -> Records<'_, T> {
-                Records { client: self, kind: PhantomData }
+                Records { client: self, leases: None, kind: PhantomData }
             }
 
             $(
@@ -163,6 +165,15 @@ impl<'c, T: Record> Records<'c, T> {
     fn path(id: impl Display) -> String {
         format!("{}/{}", T::PATH, encode(&id.to_string()))
     }
+
+    /// The endpoints, of which those that take seats away do this with leases.
+    pub fn on_lease(self, leases: Option<OnLease>) -> Self {
+        Self { leases, ..self }
+    }
+
+    fn taking_seats(&self, path: &str) -> String {
+        Query::default().with("leases", self.leases).on(path)
+    }
 }
 
 impl<T: Create> Records<'_, T> {
@@ -185,11 +196,13 @@ impl<T: Update> Records<'_, T> {
         body: &<T as Update>::Body,
         seen: Option<Timestamp>,
     ) -> Done<T> {
-        self.client.write_seen(Method::PATCH, &Self::path(id), Some(body), seen).await
+        let path = self.taking_seats(&Self::path(id));
+        self.client.write_seen(Method::PATCH, &path, Some(body), seen).await
     }
 
     pub async fn delete(self, id: impl Display) -> Done<T> {
-        self.client.write(Method::DELETE, &Self::path(id), NO_BODY).await
+        let path = self.taking_seats(&Self::path(id));
+        self.client.write(Method::DELETE, &path, NO_BODY).await
     }
 }
 
@@ -238,13 +251,15 @@ impl Records<'_, License> {
 
     /// The user stands in the query, as `.` and `..` cannot stand in a path.
     pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
-        let path = Query::of("userId", user).on(&format!("{}/assign", Self::path(id)));
+        let query = Query::of("userId", user).with("leases", self.leases);
+        let path = query.on(&format!("{}/assign", Self::path(id)));
         self.client.write(Method::DELETE, &path, NO_BODY).await
     }
 
     /// Frees the user's seat on the license, and keeps the assignment.
     pub async fn release(self, id: impl Display, body: &ReleaseSeat) -> Done<Released> {
-        self.client.write(Method::POST, &format!("{}/release", Self::path(id)), Some(body)).await
+        let path = self.taking_seats(&format!("{}/release", Self::path(id)));
+        self.client.write(Method::POST, &path, Some(body)).await
     }
 
     /// Hands the license to another user, with the seat.
@@ -253,7 +268,8 @@ impl Records<'_, License> {
         id: impl Display,
         body: &TransferLicense,
     ) -> Done<LicenseAssignment> {
-        self.client.write(Method::POST, &format!("{}/transfer", Self::path(id)), Some(body)).await
+        let path = self.taking_seats(&format!("{}/transfer", Self::path(id)));
+        self.client.write(Method::POST, &path, Some(body)).await
     }
 }
 
@@ -358,6 +374,10 @@ impl Client {
 
     pub async fn validate(&self, body: &Validate) -> Done<Validation> {
         self.write(Method::POST, "/api/v1/validate", Some(body)).await
+    }
+
+    pub async fn lease(&self, body: &RequestLease) -> Done<LeaseAnswer> {
+        self.write(Method::POST, "/api/v1/lease", Some(body)).await
     }
 
     pub async fn claim(&self, body: &Claim) -> Done<Validation> {

@@ -1,7 +1,7 @@
 //! The records with statuses and roles, to which a later licd may add: licctl shows unknown words
 //! as they are.
 
-use common::{Feature, Features, Open, Role, SigningKeyState, Status, WebhookState};
+use common::{Feature, Features, Lease, Open, Role, SigningKeyState, Status, WebhookState};
 use serde::Deserialize;
 
 pub type CreatedKey = common::CreatedKey<Open<Role>>;
@@ -17,6 +17,16 @@ pub type Webhook = common::Webhook<Open<WebhookState>>;
 pub type SigningKey = common::SigningKey<Open<SigningKeyState>>;
 pub type SigningKeys = common::SigningKeys<Open<SigningKeyState>>;
 pub type Usage = common::Usage<Open<Status>>;
+
+/// The answer to a request for a lease.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaseAnswer {
+    pub valid: bool,
+    pub reason: Option<String>,
+    pub lease: Option<Lease>,
+    pub lease_reason: Option<String>,
+}
 
 /// The answer to a validation.
 #[derive(Clone, Debug, Deserialize)]

@@ -12,6 +12,8 @@ use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT,
 use crate::escape::quote;
 use crate::profile::{address, origin, proxy_variable};
 
+/// licd's code for a seat that stays, since an application is licensed with it offline.
+const LEASE_RUNNING: &str = "lease_running";
 const AGAIN: &str = "try again in a moment";
 
 /// A request that was sent.
@@ -130,6 +132,10 @@ impl ApiRequest<'_> {
             code if failure.code.starts_with("license_key_") => {
                 let exit = if code == 404 { Exit::NotFound } else { Exit::Rejected };
                 Error::new(exit, "", format!("{}.", failure.error))
+            }
+            409 if failure.code == LEASE_RUNNING => {
+                Error::new(Exit::Rejected, "", format!("{}.", failure.error))
+                    .fix("wait until the lease ends, or repeat the command with --leases drop")
             }
             401 => {
                 Error::new(Exit::NotAuthenticated, "", format!("The server rejected the {key}."))

@@ -33,7 +33,7 @@ const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used 
 const STARTS_WITH: &str = "startsWithDays";
 /// Behind the others, so that columns keep their places.
 const TERM_FIELDS: &str = "seatIdleMinutes=/terms/seatIdleMinutes graceDays=/terms/graceDays \
-    startsWithDays=/terms/startsWithDays";
+    startsWithDays=/terms/startsWithDays maxLeaseSeconds=/terms/maxLeaseSeconds";
 
 /// A license that was just made or changed.
 impl Shown for ApiRecord<License> {

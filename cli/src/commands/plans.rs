@@ -3,13 +3,13 @@
 mod apply;
 
 use common::{
-    CreatePlan, ExpiresFrom, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
-    SeatIdleMinutes, Terms, UpdatePlan,
+    CreatePlan, ExpiresFrom, Feature, Features, Line, MaxLeaseSeconds, MaxSeats, Name, Plan,
+    PlanField, Product, Terms, UpdatePlan,
 };
 
 use crate::commands::prelude::*;
 use crate::noun::{Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, cleared, is_empty};
-use crate::output::{Days, Grace, IdleTime};
+use crate::output::{Days, Grace, IdleTime, LeaseTime};
 
 impl Shown for ApiRecord<Plan> {
     const CELLS: Cells<Self> = &[
@@ -24,7 +24,7 @@ impl Shown for ApiRecord<Plan> {
         (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
     const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \
-        createdAt updatedAt seatIdleMinutes graceDays expiresFrom";
+        createdAt updatedAt seatIdleMinutes graceDays expiresFrom maxLeaseSeconds";
     const HAS_NAMES: bool = true;
 
     fn card(&self, ctx: &Context, names: &NameIndex) -> Card {
@@ -33,6 +33,7 @@ impl Shown for ApiRecord<Plan> {
             seat_idle_minutes: self.seat_idle_minutes,
             grace_days: self.grace_days,
             starts_with_days: None,
+            max_lease_seconds: self.max_lease_seconds,
         };
         let mut card = vec![
             ("plan", TextCell::text(self.name.as_str())),
@@ -116,6 +117,9 @@ pub struct CreateArgs {
     /// How long licenses are valid past their end, such as 14d [default: not at all]
     #[arg(long, value_name = "SPAN")]
     grace: Option<Grace>,
+    /// How long an application may be licensed without the network, such as 30d [default: not at all]
+    #[arg(long, value_name = "SPAN")]
+    max_lease: Option<LeaseTime>,
     /// Whether the days count from the creation or the first validation [default: creation]
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
@@ -150,6 +154,9 @@ pub struct UpdateArgs {
     /// How long new licenses are valid past their end, such as 14d, or none
     #[arg(long, value_name = "SPAN or none")]
     grace: Option<Edit<Grace>>,
+    /// How long applications with new licenses may be licensed without the network, or none
+    #[arg(long, value_name = "SPAN or none")]
+    max_lease: Option<Edit<LeaseTime>>,
     /// Whether the days of new licenses count from the creation or the first validation
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
@@ -234,6 +241,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         seat_idle_minutes: args.seat_idle.map(IdleTime::get),
         grace_days: args.grace.map(Grace::get),
         expires_from: args.expires_from,
+        max_lease_seconds: args.max_lease.map(LeaseTime::get),
     };
     if args.same_name.looks() {
         let known = noun::plans(ctx, Some(product.id)).await?;
@@ -259,12 +267,14 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
         grace_days: Edit::value(&args.grace).map(Grace::get),
         expires_from: args.expires_from,
+        max_lease_seconds: Edit::value(&args.max_lease).map(LeaseTime::get),
         clear: cleared([
             Edit::clears(&args.description, PlanField::Description),
             Edit::clears(&args.max_seats, PlanField::MaxSeats),
             Edit::clears(&args.expires_in, PlanField::ExpiresInDays),
             Edit::clears(&args.seat_idle, PlanField::SeatIdleMinutes),
             Edit::clears(&args.grace, PlanField::GraceDays),
+            Edit::clears(&args.max_lease, PlanField::MaxLeaseSeconds),
         ]),
     };
     if is_empty(&body) {
@@ -309,8 +319,15 @@ fn days_in_words(days: i32) -> String {
     if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }
 
-fn idle_in_words(idle: SeatIdleMinutes) -> String {
-    match idle.get() {
+fn lease_in_words(lease: MaxLeaseSeconds) -> String {
+    match lease.get() {
+        seconds if seconds % 60 == 0 => minutes_in_words(seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+fn minutes_in_words(minutes: i32) -> String {
+    match minutes {
         minutes if minutes % 1440 == 0 => days_in_words(minutes / 1440),
         minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
         minutes => format!("{minutes} min"),
@@ -321,11 +338,15 @@ fn idle_in_words(idle: SeatIdleMinutes) -> String {
 pub fn term_rows(terms: &Terms) -> Vec<(&'static str, TextCell)> {
     let mut rows = Vec::new();
     if let Some(idle) = terms.seat_idle_minutes {
-        let idle = format!("floating: free after {} unused", idle_in_words(idle));
+        let idle = minutes_in_words(idle.get());
+        let idle = format!("floating: free after {idle} unused");
         rows.push(("seats", TextCell::text(idle)));
     }
     if let Some(days) = terms.grace_days {
         rows.push(("grace", TextCell::text(days_in_words(days.get()))));
+    }
+    if let Some(lease) = terms.max_lease_seconds {
+        rows.push(("offline", TextCell::text(format!("at most {}", lease_in_words(lease)))));
     }
     rows
 }

@@ -8,7 +8,9 @@ use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
-use crate::noun::{Card, Edit, ListFlags, MetadataChange, MetadataFlags, cleared, is_empty};
+use crate::noun::{
+    Card, Edit, LeaseFlags, ListFlags, MetadataChange, MetadataFlags, cleared, is_empty,
+};
 
 impl Shown for ApiRecord<User> {
     const CELLS: Cells<Self> = &[
@@ -99,6 +101,8 @@ pub struct UpdateArgs {
     /// Remove all metadata
     #[arg(long, conflicts_with_all = ["metadata", "metadata_json"])]
     no_metadata: bool,
+    #[command(flatten)]
+    leases: LeaseFlags,
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -170,7 +174,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return Err(Error::usage("Nothing to change.").fix("see licctl users update --help"));
     }
     let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
-    let users = ctx.client().await?.users();
+    let users = ctx.client().await?.users().on_lease(args.leases.get());
     let updated = users.update(user.id, &body, ctx.seen(user.updated_at)).await?;
     noun::written(ctx, updated, |view, now| {
         view.changed(format!("Updated user {}.", now.external_id))

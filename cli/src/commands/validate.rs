@@ -73,7 +73,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     let asked = for_each_item(ctx, &users, |user| {
         let features = &args.features;
         async move {
-            let user = external_id(&user)?;
+            let user = noun::external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
             let written = client.validate(&body).await?;
             written.map(|it| ValidationResult::new(user, &it.data, features)).transpose()
@@ -99,10 +99,6 @@ pub async fn product_id(ctx: &Context, given: Option<&str>) -> Result<Option<Pro
         Ok(id) => id,
         Err(_) => noun::named::<Product>(ctx, given, Purpose::Write).await?.id,
     }))
-}
-
-fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 /// The colour of a verdict.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::str::FromStr;
 
-use common::{Feature, Features};
+use common::{ExternalId, Feature, Features};
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
@@ -31,6 +31,11 @@ impl<T> Edit<T> {
     pub fn clears<F>(change: &Option<Self>, field: F) -> Option<F> {
         matches!(change, Some(Self::Clear)).then_some(field)
     }
+}
+
+/// The external id in an item of a list.
+pub fn external_id(text: &str) -> Result<ExternalId> {
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 /// `none` and `never` clear the field. Empty text does not: a script's unset variable must not

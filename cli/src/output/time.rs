@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{NaiveDate, TimeDelta};
-use common::{ExpiresInDays, GraceDays, SeatIdleMinutes, Timestamp};
+use common::{ExpiresInDays, GraceDays, MaxLeaseSeconds, SeatIdleMinutes, Timestamp, TtlSeconds};
 
 /// A span as in `100ms`, `30s`, `15m`, `12h`, `90d`, `2w` or `1y`, which is 365 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -155,6 +155,10 @@ wholes! {
     Grace of GraceDays in 86_400, plain true, "must be whole days up to 1y, such as 14d";
     /// How long the holder of a floating seat may go without a validation.
     IdleTime of SeatIdleMinutes in 60, plain false, "must be whole minutes from 5m to 1y, such as 90m, 12h or 30d";
+    /// How long one lease is to last.
+    Ttl of TtlSeconds in 1, plain false, "must be a time from 1m to 400d, such as 12h or 30d";
+    /// How long a lease lasts at most.
+    LeaseTime of MaxLeaseSeconds in 1, plain false, "must be a time from 5m to 400d, such as 12h or 30d";
 }
 
 /// The term of a renewal: days, or months and years of the calendar, as in `30d`, `6mo` and `1y`.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use common::{
-    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxSeats, Name, SeatIdleMinutes,
+    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxLeaseSeconds, MaxSeats, Name,
+    SeatIdleMinutes,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -54,6 +55,8 @@ pub struct WantedPlan {
     pub grace_days: Option<Edit<GraceDays>>,
     #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
     pub expires_from: Option<Edit<ExpiresFrom>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub max_lease_seconds: Option<Edit<MaxLeaseSeconds>>,
 }
 
 /// Reads a field that is there: null clears it.
@@ -117,6 +120,7 @@ impl Manifest {
                     seat_idle_minutes: plan.seat_idle_minutes.map(Edit::Set),
                     grace_days: plan.grace_days.map(Edit::Set),
                     expires_from: plan.expires_from.map(Edit::Set),
+                    max_lease_seconds: plan.max_lease_seconds.map(Edit::Set),
                 });
             }
             let (name, description) = (product.name.clone(), product.description.as_ref());

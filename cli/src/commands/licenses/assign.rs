@@ -9,7 +9,7 @@ use crate::client::LicenseWithSeats;
 use crate::commands::nothing_to_do;
 use crate::commands::prelude::*;
 use crate::context::MAX_UNCONFIRMED;
-use crate::noun::{MetadataChange, MetadataFlags};
+use crate::noun::{LeaseFlags, MetadataChange, MetadataFlags};
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
@@ -45,6 +45,8 @@ pub struct UnassignArgs {
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
+    #[command(flatten)]
+    leases: LeaseFlags,
 }
 
 /// An assignment with the user's external id, which the response lacks.
@@ -92,7 +94,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let assigned = for_each_item(ctx, &users, |user| {
         let MetadataChange { replaced: metadata, merged: merge_metadata } = metadata.clone();
         async move {
-            let user = external_id(&user)?;
+            let user = noun::external_id(&user)?;
             let first = args.first;
             let body = AssignLicense { user_id: user.clone(), metadata, merge_metadata, first };
             let written = client.licenses().assign(license, &body).await?;
@@ -132,10 +134,10 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     if users.len() > MAX_UNCONFIRMED || ctx.confirms_in_live_mode().await? {
         ctx.confirm_loss(&question).await?;
     }
-    let client = ctx.client().await?;
+    let (client, leases) = (ctx.client().await?, args.leases.get());
     let removed = for_each_item(ctx, &users, |user| async move {
-        let user = external_id(&user)?;
-        let written = client.licenses().unassign(license, &user).await;
+        let user = noun::external_id(&user)?;
+        let written = client.licenses().on_lease(leases).unassign(license, &user).await;
         let written = written.map_err(|error| not_on_it(error, &user))?;
         Ok(written.map(|it| AssignmentResult { user, new: false, answer: it.data }))
     })
@@ -161,10 +163,6 @@ pub async fn license_and_users(
     }
     let user: ExternalId = ctx.prompts.text("User (external id)", None)?;
     Ok((license, vec![user.to_string()]))
-}
-
-pub fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 /// Rewrites a 404, which names the path.

@@ -8,7 +8,6 @@ use common::{
     LicenseId, Name, Plan, PlanId,
 };
 
-use super::assign::external_id;
 use super::{STARTS_WITH, with_state};
 use crate::bulk::{NewUserFlags, in_order, read_items};
 use crate::client::{Client, License, new_idempotency_key};
@@ -95,7 +94,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     };
     let users = read_items(ctx, &args.assign).await?;
     let users = args.new_users.settle(ctx, users).await?;
-    let users = users.iter().map(|user| external_id(user)).collect::<Result<Vec<_>>>()?;
+    let users = users.iter().map(|user| noun::external_id(user)).collect::<Result<Vec<_>>>()?;
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     ctx.confirm_many(usize::try_from(count).unwrap_or(usize::MAX), &question).await?;

@@ -4,11 +4,12 @@ use common::{ExternalId, ReleaseSeat, Released};
 use serde::Serialize;
 
 use super::LicenseArg;
-use super::assign::{external_id, license_and_users, not_on_it};
+use super::assign::{license_and_users, not_on_it};
 use crate::bulk::{for_each_item, read_items};
 use crate::commands::nothing_to_do;
 use crate::commands::prelude::*;
 use crate::context::MAX_UNCONFIRMED;
+use crate::noun::LeaseFlags;
 
 const COLUMNS: [Column; 2] = [Column::new("USER", 0), Column::new("SEAT", 0)];
 const FIELDS: &str = "externalId released";
@@ -24,6 +25,8 @@ pub struct ReleaseArgs {
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
+    #[command(flatten)]
+    leases: LeaseFlags,
 }
 
 /// What became of the seat of a user.
@@ -53,11 +56,11 @@ pub async fn run(ctx: &Context, args: ReleaseArgs) -> Result<View> {
         let whose = if count == 1 { users[0].clone() } else { format!("{count} users") };
         ctx.confirm_loss(&format!("Free the seats of {whose} on license {license}?")).await?;
     }
-    let client = ctx.client().await?;
+    let (client, leases) = (ctx.client().await?, args.leases.get());
     let released = for_each_item(ctx, &users, |user| async move {
-        let user_id = external_id(&user)?;
+        let user_id = noun::external_id(&user)?;
         let body = ReleaseSeat { user_id: user_id.clone() };
-        let written = client.licenses().release(license, &body).await;
+        let written = client.licenses().on_lease(leases).release(license, &body).await;
         let written = written.map_err(|error| not_on_it(error, &user_id))?;
         Ok(written.map(|it| OfUser { external_id: user_id, answer: it.data }))
     })

@@ -3,9 +3,10 @@
 use common::{ExternalId, TransferLicense};
 
 use super::LicenseArg;
-use super::assign::{external_id, not_on_it};
+use super::assign::not_on_it;
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
+use crate::noun::LeaseFlags;
 
 /// Hand a license to another user, with the seat
 ///
@@ -23,6 +24,8 @@ pub struct TransferArgs {
     to: Option<String>,
     #[command(flatten)]
     new_users: NewUserFlags,
+    #[command(flatten)]
+    leases: LeaseFlags,
 }
 
 pub async fn run(ctx: &Context, args: TransferArgs) -> Result<View> {
@@ -34,11 +37,12 @@ pub async fn run(ctx: &Context, args: TransferArgs) -> Result<View> {
     let ask_to = || ask("To user (external id)", "--to").map(|user| user.to_string());
     let to = args.to.map_or_else(ask_to, Ok)?;
     let to = args.new_users.settle(ctx, vec![to]).await?.remove(0);
-    let body = TransferLicense { from_user_id: from.clone(), to_user_id: external_id(&to)? };
+    let body = TransferLicense { from_user_id: from.clone(), to_user_id: noun::external_id(&to)? };
     if ctx.confirms_in_live_mode().await? {
         ctx.confirm_loss(&format!("Hand license {license} from {from} to {to}?")).await?;
     }
-    let written = ctx.client().await?.licenses().transfer(license, &body).await;
+    let licenses = ctx.client().await?.licenses().on_lease(args.leases.get());
+    let written = licenses.transfer(license, &body).await;
     let written = written.map_err(|error| not_on_it(error, &from))?;
     noun::written(ctx, written, |view, it| {
         let what = match it.activation {

@@ -6,7 +6,7 @@ use super::{LicenseArg, with_state};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::prelude::*;
 use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
-use crate::output::{Days, Expiry, Grace, IdleTime, Span};
+use crate::output::{Days, Expiry, Grace, IdleTime, LeaseTime, Span};
 
 /// Change the plan, name, metadata, seats, expiry or features of a license
 ///
@@ -18,8 +18,8 @@ pub struct UpdateArgs {
     /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
-    /// Another plan, by name or id: the license takes its seats, features, idle time and grace, but
-    /// for those given here, and keeps its end
+    /// Another plan, by name or id: the license takes its seats, features and terms, but for
+    /// those given here, and keeps its end
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
     /// New number of seats, or none for no limit
@@ -41,6 +41,9 @@ pub struct UpdateArgs {
     /// How long the license is valid past its end, such as 14d, or none
     #[arg(long, value_name = "SPAN or none")]
     grace: Option<Edit<Grace>>,
+    /// How long its applications may be licensed without the network, such as 30d, or none
+    #[arg(long, value_name = "SPAN or none")]
+    max_lease: Option<Edit<LeaseTime>>,
     /// Wait for the first validation, and end this long after it, such as 14d
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["expires_at", "expires_in"])]
     starts_with_days: Option<Days>,
@@ -66,12 +69,14 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
         grace_days: Edit::value(&args.grace).map(Grace::get),
         starts_with_days: args.starts_with_days.map(Days::get),
+        max_lease_seconds: Edit::value(&args.max_lease).map(LeaseTime::get),
         clear: cleared([
             Edit::clears(&args.name, LicenseField::Name),
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
             Edit::clears(&args.seat_idle, LicenseField::SeatIdleMinutes),
             Edit::clears(&args.grace, LicenseField::GraceDays),
+            Edit::clears(&args.max_lease, LicenseField::MaxLeaseSeconds),
             args.no_metadata.then_some(LicenseField::Metadata),
         ]),
         metadata,

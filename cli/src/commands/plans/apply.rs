@@ -4,10 +4,13 @@
 use std::fmt::{self, Display};
 
 use clap::ValueEnum;
-use common::{GraceDays, LicenseField, LicenseId, MaxSeats, Name, Plan, Timestamp, UpdateLicense};
+use common::{
+    GraceDays, LicenseField, LicenseId, MaxSeats, Name, Plan, SeatIdleMinutes, Timestamp,
+    UpdateLicense,
+};
 use serde::Serialize;
 
-use super::{PlanArgs, days_in_words, given_or_chosen, idle_in_words, seats};
+use super::{PlanArgs, days_in_words, given_or_chosen, lease_in_words, minutes_in_words, seats};
 use crate::bulk::for_each_item;
 use crate::client::LicenseWithSeats;
 use crate::commands::prelude::*;
@@ -19,7 +22,7 @@ const COLUMNS: [Column; 4] = [
     Column::kept("RESULT"),
 ];
 
-/// Give sold licenses the seats, features, idle time and grace that their plan has now
+/// Give sold licenses the seats, features and terms that their plan has now
 ///
 /// A license that would lose any of these is left as it is, since that may be what you agreed with
 /// the customer; --with-losses changes it too. Nobody loses a seat that they hold, and ends stay.
@@ -43,6 +46,7 @@ enum Field {
     Features,
     SeatIdleMinutes,
     GraceDays,
+    MaxLeaseSeconds,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -158,7 +162,9 @@ impl Difference {
         }
         let (was, now) = (license.terms.seat_idle_minutes, plan.seat_idle_minutes);
         if wanted(Field::SeatIdleMinutes) && was != now {
-            let words = |time: Option<_>| time.map_or_else(none, idle_in_words);
+            let words = |time: Option<SeatIdleMinutes>| {
+                time.map_or_else(none, |time| minutes_in_words(time.get()))
+            };
             // Who may float, and who may keep a seat, each lose something by the other.
             let is_longer = was.zip(now).is_some_and(|(was, now)| was < now);
             it.add(format!("idle time {} → {}", words(was), words(now)), !is_longer);
@@ -172,6 +178,13 @@ impl Difference {
             it.add(format!("grace {} → {}", words(was), words(now)), now < was);
             it.body.grace_days = now;
             it.clear(LicenseField::GraceDays, now.is_none());
+        }
+        let (was, now) = (license.terms.max_lease_seconds, plan.max_lease_seconds);
+        if wanted(Field::MaxLeaseSeconds) && was != now {
+            let words = |time: Option<_>| time.map_or_else(none, lease_in_words);
+            it.add(format!("offline {} → {}", words(was), words(now)), now < was);
+            it.body.max_lease_seconds = now;
+            it.clear(LicenseField::MaxLeaseSeconds, now.is_none());
         }
         it
     }

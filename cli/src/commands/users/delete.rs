@@ -4,6 +4,7 @@ use common::{Explain, ExternalId};
 
 use super::given_or_asked;
 use crate::commands::prelude::*;
+use crate::noun::LeaseFlags;
 
 /// Delete a user and free their seats
 ///
@@ -12,6 +13,8 @@ use crate::commands::prelude::*;
 pub struct DeleteArgs {
     /// External id of the user, or licd's own id (usr_…)
     user: Option<ExternalId>,
+    #[command(flatten)]
+    leases: LeaseFlags,
 }
 
 pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
@@ -23,7 +26,7 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
     let user_id = &user.external_id;
     let held = format!("({}, {})", count(held.licenses.len(), "license"), count(seats, "seat"));
     ctx.confirm_loss(&format!("Delete user {user_id}? {held}")).await?;
-    let deleted = client.users().delete(user.id).await?;
+    let deleted = client.users().on_lease(args.leases.get()).delete(user.id).await?;
     let sentence = format!("Deleted user {user_id} {held}.");
     noun::written(ctx, deleted, |view, _| view.changed(sentence)).await
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::advice::{AdviceInput, advice, remark};
 use super::answer::{MISSING_FEATURE, is_expected, judge, missing};
-use super::{external_id, verdict_tone};
+use super::verdict_tone;
 use crate::bulk::for_each_item;
 use crate::client::{CurrentKey, ExplainedLicense, Explanation, License};
 use crate::commands::licenses::{status_cell, usage};
@@ -70,7 +70,7 @@ struct HoldersTable {
 pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Result<View> {
     let key = ctx.client().await?.current_key().await?;
     let read = for_each_item(ctx, users, |user| async move {
-        UserExplanation::read(ctx, external_id(&user)?, question).await.map(Some)
+        UserExplanation::read(ctx, noun::external_id(&user)?, question).await.map(Some)
     });
     let read = read.await?;
     let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use clap::Command;
 
+use super::leases::LEASE;
+
 /// At least one line for each command, without the program's name. `HERE` stands for the folder of
 /// the run.
 pub const LINES: &[&str] = &[
@@ -63,6 +65,8 @@ pub const LINES: &[&str] = &[
     "signing-keys rotate sig_01h455vb4pex5vsknk084sn02r --yes",
     "signing-keys delete sig_01h455vb4pex5vsknk084sn02q --yes",
     "signing-keys export --format pem",
+    "leases issue alice --product \"Acme Studio\" --ttl 30d",
+    "leases verify HERE/alice.lease --product \"Acme Studio\" --at 2027-02-02T12:00:00Z",
     "webhooks list",
     "webhooks get Shop",
     "webhooks create --url https://example.com/licd --type license.*",
@@ -114,6 +118,7 @@ products:
 /// Puts the files that the lines name into a folder.
 pub fn lay_out(folder: &Path) {
     fs::write(folder.join("users.csv"), USERS).unwrap();
+    fs::write(folder.join("alice.lease"), LEASE).unwrap();
     fs::write(folder.join("catalog.yaml"), CATALOG).unwrap();
 }
 

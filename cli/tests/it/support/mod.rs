@@ -1,6 +1,7 @@
 //! A fake server with canned answers, and licctl run in an empty environment of its own.
 
 mod fake_server;
+pub mod leases;
 mod license_keys;
 pub mod lines;
 mod records;

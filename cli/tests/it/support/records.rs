@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::OTHER_KEY;
 use super::fake_server::{FakeServer, Reply, Request};
-use super::{license_keys, signing_keys, webhooks};
+use super::{leases, license_keys, signing_keys, webhooks};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -28,6 +28,7 @@ pub fn answer(request: &Request) -> Reply {
     let Some(path) = path.strip_prefix("/api/v1/") else { return health() };
     let words: Vec<&str> = path.split('/').collect();
     let answer = webhooks::answer(request, &words);
+    let answer = answer.or_else(|| leases::answer(request, &words));
     if let Some(answer) = answer.or_else(|| signing_keys::answer(request, &words)) {
         return answer;
     }

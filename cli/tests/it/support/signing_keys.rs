@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fake_server::{Reply, Request};
 
-/// Both have the public key of RFC 7515, appendix A.3.
+/// Both have the same public key.
 fn record(id: &str, state: &str) -> Value {
     json!({
         "id": format!("sig_01h455vb4pex5vsknk084sn02{id}"),
@@ -14,9 +14,9 @@ fn record(id: &str, state: &str) -> Value {
         "jwk": {
             "kty": "EC",
             "crv": "P-256",
-            "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
-            "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
-            "kid": "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U",
+            "x": "geP5oWPW6PKSaaFLWT3pnld_zFikDcxusAMe3kRYkT8",
+            "y": "QYFo36GgbtUbZJlB_np-truepXNh67GZRDPgyuXbsQc",
+            "kid": "jHqbdfyKCs2hoBIA_cPISVgs1k0Izur13dZzuzmE3aQ",
             "use": "sig",
             "alg": "ES256",
         },

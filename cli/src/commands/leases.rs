@@ -1,0 +1,90 @@
+//! `licctl leases`: gives a machine without a network its lease, and looks at one.
+
+mod verify;
+
+use common::{ExternalId, Lease, Line, RequestLease};
+
+use super::validate::product_id;
+use crate::bulk::NewUserFlags;
+use crate::client::LeaseAnswer;
+use crate::commands::prelude::*;
+use crate::output::Ttl;
+
+#[derive(Subcommand)]
+pub enum Verb {
+    Issue(IssueArgs),
+    Verify(verify::VerifyArgs),
+}
+
+/// Validate a user, and print a lease for a machine without a network
+///
+/// With it your application is licensed there until the lease ends, and the seat is counted as
+/// long. Nobody can end a lease before: ask for no longer than you mean.
+#[derive(Args)]
+pub struct IssueArgs {
+    /// External id of the user
+    user: ExternalId,
+    /// Product that the lease is for
+    #[arg(long)]
+    product: String,
+    /// How long the lease lasts, such as 30d; an admin key may ask for more than the license offers
+    /// [default: what the license offers]
+    #[arg(long, value_name = "SPAN")]
+    ttl: Option<Ttl>,
+    /// The machine, as your application recognizes it
+    #[arg(long, value_name = "TEXT")]
+    device: Option<Line>,
+    #[command(flatten)]
+    new_users: NewUserFlags,
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::Issue(args) => issue(ctx, args).await,
+        Verb::Verify(args) => verify::run(ctx, args).await,
+    }
+}
+
+async fn issue(ctx: &Context, args: IssueArgs) -> Result<View> {
+    let Some(product_id) = product_id(ctx, Some(&args.product)).await? else {
+        return Err(Error::usage("--product must not be empty."));
+    };
+    let user = args.new_users.settle(ctx, vec![args.user.to_string()]).await?.remove(0);
+    let user_id = noun::external_id(&user)?;
+    let (ttl_seconds, device) = (args.ttl.map(Ttl::get), args.device);
+    let body = RequestLease { user_id, product_id, ttl_seconds, device };
+    let Some(answer) = ctx.client().await?.lease(&body).await? else { return Ok(View::planned()) };
+    let lease = lease_of(&answer.data, &user)?;
+    ctx.note(&format!("{user} is licensed without the network until {}", lease.expires_at));
+    let view = View::new(&answer.data, vec![lease.id.to_string()])?;
+    Ok(view.line(TextCell::text(&lease.token)))
+}
+
+/// The lease, or why there is none: a file must not get anything else.
+fn lease_of<'a>(answer: &'a LeaseAnswer, user: &str) -> Result<&'a Lease> {
+    if let Some(lease) = &answer.lease {
+        return Ok(lease);
+    }
+    if !answer.valid {
+        let reason = answer.reason.clone().unwrap_or_default();
+        let error = Error::new(Exit::Negative, "", format!("{user} is not licensed: {reason}."));
+        let fix = format!("licctl validate {} --explain", quote(user));
+        return Err(error.coded(reason).fix(fix));
+    }
+    let reason = answer.lease_reason.as_deref().unwrap_or_default();
+    let (why, fix) = match reason {
+        "not_offered" => (
+            "the license offers no leases, or only for a given time",
+            "give --ttl; or set what it offers: licctl licenses update LICENSE --max-lease 30d",
+        ),
+        "ends_soon" => ("the license ends within a minute", "licctl licenses renew LICENSE"),
+        "no_signing_key" => (
+            "there are no signing keys, or the server cannot open them",
+            "licctl signing-keys list shows them; the server's log says what it lacks",
+        ),
+        "too_large" => ("the features of the license are too long", "shorten them"),
+        other => (other, "use a later licctl, which knows this reason"),
+    };
+    let message = format!("{user} is licensed, but got no lease: {why}.");
+    Err(Error::new(Exit::Rejected, "", message).coded(reason).fix(fix))
+}
