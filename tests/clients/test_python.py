@@ -319,6 +319,23 @@ def test_signing_keys(licd):
     assert licd.signing_keys.delete_signing_key(made.active.id).data.state == "retired"
 
 
+def test_leases(licd):
+    license = licd.license(max_lease_seconds=600)
+    licd.assign(license, "vera")
+    asked = models.RequestLease(user_id="vera", product_id=license.product_id, device="desk")
+    answer = licd.validation.issue_lease(asked).data
+    assert (answer.valid, answer.lease_reason) == (True, None)
+    assert (answer.lease.expires_at - answer.lease.issued_at).total_seconds() == 600
+    failure, _ = refused(
+        exceptions.ConflictException, licd.licenses.unassign_license, license.id, "vera"
+    )
+    assert failure.code == "lease_running"
+    gone = licd.licenses.unassign_license(license.id, "vera", leases="drop").data
+    assert gone.license_id == license.id
+    refusal = licd.validation.issue_lease(asked).data
+    assert (refusal.valid, refusal.reason, refusal.lease) == (False, "no_license", None)
+
+
 def test_webhooks(licd):
     # Nobody listens there.
     new = models.CreateWebhook(url="http://127.0.0.1:9/", types=["product.*"])

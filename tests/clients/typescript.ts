@@ -316,6 +316,22 @@ test('signing keys', async () => {
     assert.deepEqual([deleted.state, deleted.retiredAt instanceof Date], ['retired', true]);
 });
 
+test('leases', async () => {
+    const license = await newLicense({ maxLeaseSeconds: 600 });
+    const { id, productId } = license;
+    await assign(license, 'vera');
+    const requestLease = { userId: 'vera', productId, device: 'desk' };
+    const answer: licd.LeaseAnswer = (await api.validation.issueLease({ requestLease })).data;
+    assert.deepEqual([answer.valid, answer.leaseReason], [true, undefined]);
+    const { issuedAt, expiresAt } = answer.lease!;
+    assert.equal(expiresAt.getTime() - issuedAt.getTime(), 600_000);
+    const unassign = { id, userId: 'vera' };
+    const [failure] = await refused(409, api.licenses.unassignLicense(unassign));
+    assert.equal(failure.code, 'lease_running');
+    const gone = await api.licenses.unassignLicense({ ...unassign, leases: 'drop' });
+    assert.equal(gone.data.licenseId, id);
+});
+
 test('webhooks', async () => {
     // Nobody listens there.
     const createWebhook = { url: 'http://127.0.0.1:9/', types: ['product.*'] };

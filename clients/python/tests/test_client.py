@@ -392,15 +392,20 @@ def test_the_async_client_asks_a_running_licd():
     assert asyncio.run(ask()).reason == "no_license"
 
 
-def test_the_readme_runs(capsys, monkeypatch):
+def test_the_readme_runs(capsys, monkeypatch, tmp_path):
+    admin = Licd(os.environ["LICD_URL"], os.environ["LICD_KEY"], outage=FailClosed())
+    product = admin.request("POST", PRODUCTS, {"name": "Reef"})["id"]
+    monkeypatch.setenv("APP_PRODUCT", product)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("APP_LICENSE_SERVER", os.environ["LICD_URL"])
     monkeypatch.setenv("APP_LICENSE_KEY", os.environ["LICD_KEY"])
     text = (Path(__file__).parent.parent / "README.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    names = {}
+    names = {"SIGNING_KEYS": {"keys": ["pasted by the reader"]}}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102 It is ours.
     printed = capsys.readouterr().out.splitlines()
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     assert printed[:2] == ["export is off: no_license fresh", "license_key_not_found"]
-    assert printed[2].endswith(" suspended") and printed[3].startswith("404 not_found ")
+    assert printed[2] == "export is off: no_license"
+    assert printed[3].endswith(" suspended") and printed[4].startswith("404 not_found ")

@@ -1,19 +1,10 @@
 """A client of licd. What a request does is in `_flow`; this file only names what is public."""
 
 from ._client import AsyncLicd, Licd
-from ._flow import (
-    ApiError,
-    FailClosed,
-    FailOpen,
-    FileStore,
-    LastAnswer,
-    LicdError,
-    NoAnswer,
-    Result,
-    Store,
-)  # fmt: skip
+from ._flow import ApiError, FileStore, LicdError, NoAnswer, Result, Store
+from ._policy import FailClosed, FailOpen, LastAnswer, Leases
 
 __all__ = [
-    "ApiError", "AsyncLicd", "FailClosed", "FailOpen", "FileStore", "LastAnswer", "Licd",
+    "ApiError", "AsyncLicd", "FailClosed", "FailOpen", "FileStore", "LastAnswer", "Leases", "Licd",
     "LicdError", "NoAnswer", "Result", "Store",
 ]  # fmt: skip

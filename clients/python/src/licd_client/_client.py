@@ -15,6 +15,7 @@ import httpx
 from . import _flow as flow
 from ._admin import AdminCalls
 from ._deadline import Deadline
+from ._policy import Policy
 
 T = TypeVar("T")
 MAX_BODY = 8 * 1024 * 1024
@@ -41,7 +42,7 @@ class _Base:
         url: str,
         key: str,
         *,
-        outage: flow.Policy,
+        outage: Policy,
         product: str | None = None,
         timeout: float = 2.0,
         deadline: float = 5.0,
@@ -84,6 +85,12 @@ class _Base:
 
     def _release(self, user: str, product: str | None) -> flow.Flow[int]:
         return flow.release(self._timing, self._answers, user, product or self._product)
+
+    def install_lease(self, user: str, token: str, *, product: str | None = None) -> flow.Result:
+        """Takes a lease from a file, for a machine without a network: from now on it counts without an
+        answer. Raises LicdError if it is not for this user, product and machine, or has ended."""
+        product = product or self._product
+        return flow.install(self._timing, self._answers, self._policy, user, product, token)
 
     def _arguments(self, send: flow.Send) -> dict[str, Any]:
         headers = dict(self._headers)

@@ -10,15 +10,19 @@ import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Generator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from ._lease import Lease, NotALease, verify
+from ._policy import FailOpen, LastAnswer, Leases, Policy
+
 log = logging.getLogger("licd_client")
 T = TypeVar("T")
-Source = Literal["fresh", "reused", "last answer", "policy"]
+Source = Literal["fresh", "reused", "last answer", "lease", "policy"]
 VALIDATE, CLAIM, RELEASE = "/api/v1/validate", "/api/v1/claim", "/api/v1/release"
+LEASE = "/api/v1/lease"
 MAX_ATTEMPTS = 3
 
 
@@ -40,29 +44,6 @@ class ApiError(LicdError):
     def __init__(self, status: int, code: str, message: str, field: str, request_id: str) -> None:
         super().__init__(f"{status} {code}: {message}")
         self.status, self.code, self.field, self.request_id = status, code, field, request_id
-
-
-@dataclass(frozen=True)
-class FailClosed:
-    """Without an answer, the user is not licensed."""
-
-
-@dataclass(frozen=True)
-class FailOpen:
-    """Without an answer, the user is licensed for everything, for so many hours of an outage."""
-
-    hours: float = 72
-
-
-@dataclass(frozen=True)
-class LastAnswer:
-    """Without an answer, the last one counts for this many hours, and then `otherwise`."""
-
-    hours: float
-    otherwise: FailClosed | FailOpen = FailClosed()
-
-
-Policy = FailClosed | FailOpen | LastAnswer
 
 
 @dataclass(frozen=True)
@@ -179,7 +160,7 @@ class Outage:
 def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Flow[dict[str, Any]]:
     """Returns the envelope of a success. Retries only what is safe to repeat."""
     end = t.clock() + t.deadline
-    safe = method == "GET" or path in (VALIDATE, CLAIM, RELEASE) or key is not None
+    safe = method == "GET" or path in (VALIDATE, CLAIM, RELEASE, LEASE) or key is not None
     problem, status = "no time left", None
     for attempt in range(1, MAX_ATTEMPTS + 1):
         left = end - t.clock()
@@ -226,6 +207,18 @@ class _Kept:
     result: dict[str, Any]
     seen: float
     left: float
+    token: str | None = None
+    # When it was seen by the clock that nobody can set; of no use to another process.
+    ticked: float | None = None
+
+    def age(self, t: Timing) -> float:
+        """The time since it was seen. Moving the clock, in either direction, uses up time too."""
+        ticks = 0.0 if self.ticked is None else t.clock() - self.ticked
+        return max(abs(t.now() - self.seen), ticks)
+
+    def now(self, t: Timing) -> _Kept:
+        """The same, as it is left now."""
+        return _Kept(self.result, t.now(), self.left - self.age(t), self.token, t.clock())
 
 
 class Answers:
@@ -242,7 +235,7 @@ class Answers:
             self._kept.popitem(last=False)
         if self._store:
             try:
-                self._store.set(key, json.dumps(asdict(kept)))
+                self._store.set(key, json.dumps(asdict(replace(kept, ticked=None))))
             except Exception as error:  # noqa: BLE001 A store never fails a check.
                 log.warning("the last answer is not stored: %s", type(error).__name__)
 
@@ -253,7 +246,8 @@ class Answers:
                 if text is not None:
                     kept = _Kept(**json.loads(text))
                     _result({"data": kept.result})
-                    return _Kept(kept.result, float(kept.seen), float(kept.left))
+                    kept.seen, kept.left = float(kept.seen), float(kept.left)
+                    return kept
             except Exception as error:  # noqa: BLE001 A store never fails a check.
                 log.warning("the last answer is not read: %s", type(error).__name__)
         return self._kept.get(key)
@@ -265,7 +259,7 @@ def validate(t: Timing, user: str, product: str | None) -> Flow[dict[str, Any]]:
     return (yield from _ask(t, VALIDATE, body))
 
 
-def _ask(t: Timing, path: str, body: dict[str, str]) -> Flow[dict[str, Any]]:
+def _ask(t: Timing, path: str, body: dict[str, Any]) -> Flow[dict[str, Any]]:
     envelope = yield from request(t, "POST", path, body, None)
     _result(envelope)
     data: dict[str, Any] = envelope["data"]
@@ -278,17 +272,80 @@ def claim(
     """Claims with a license key. The answer takes the place of the last one about the user."""
     body = {"userId": user, "key": key} | ({"productId": product} if product else {})
     data = yield from _ask(t, CLAIM, body)
-    _keep(t, answers, policy, json.dumps([product, user]), data)
+    _keep(t, answers, policy, user, product, data)
     return _with_feature(_result({"data": data}), None, "fresh")
 
 
-def _keep(t: Timing, answers: Answers, policy: Policy, key: str, data: dict[str, Any]) -> None:
-    if t.fresh > 0 or isinstance(policy, LastAnswer):
+def _keep(
+    t: Timing,
+    answers: Answers,
+    policy: Policy,
+    user: str,
+    product: str | None,
+    data: dict[str, Any],
+) -> None:
+    key = json.dumps([product, user])
+    if isinstance(policy, Leases):
+        kept = answers.get(key)
+        kept = kept.now(t) if kept else _Kept(data, t.now(), 0.0, None, t.clock())
+        kept.result = {name: value for name, value in data.items() if name != "lease"}
+        if not data["valid"]:
+            kept.left, kept.token = 0.0, None
+        elif "lease" in data:
+            _take(policy, kept, user, product or "", data)
+        answers.put(key, kept)
+    elif t.fresh > 0 or isinstance(policy, LastAnswer):
         left = policy.hours * 3600 if isinstance(policy, LastAnswer) else 0.0
         # An answer in the days of grace has an end in the past.
         if (end := _end(data)) is not None and end > t.now():
             left = min(left, end - t.now())
-        answers.put(key, _Kept(data, t.now(), left))
+        answers.put(key, _Kept(data, t.now(), left, None, t.clock()))
+
+
+def _take(policy: Leases, kept: _Kept, user: str, product: str, data: dict[str, Any]) -> None:
+    """Takes a lease that licd has sent just now. The former one stays unless the new one counts."""
+    try:
+        token = data["lease"]["token"]
+        kept.left, kept.token = verify(policy, token, user, product).lasts, token
+    except NotALease as error:
+        log.error("the lease of licd does not count here: %s", error)
+    except (KeyError, TypeError):
+        log.warning("licd issued no lease: %s", data.get("leaseReason"))
+
+
+def _leased(policy: Leases, kept: _Kept | None, user: str, product: str | None) -> Lease | None:
+    """The lease that is kept, whose store may have been changed."""
+    try:
+        return verify(policy, kept.token, user, product or "") if kept and kept.token else None
+    except NotALease as error:
+        log.warning("the stored lease does not count: %s", error)
+        return None
+
+
+def install(
+    t: Timing, answers: Answers, policy: Policy, user: str, product: str | None, token: str
+) -> Result:
+    """Takes a lease from a file, which may be old."""
+    if not isinstance(policy, Leases) or not product:
+        raise ValueError("a lease needs the policy Leases and a product")
+    try:
+        lease = verify(policy, token.strip(), user, product)
+    except NotALease as error:
+        raise LicdError(f"this lease does not count: {error}") from None
+    left = lease.expires_at - max(lease.issued_at, t.now())
+    kept = _Kept(_answer(lease), t.now(), left, token.strip(), t.clock())
+    if lease.has_ended(t.now()) or left <= 0:
+        raise LicdError("this lease does not count: it has ended")
+    answers.put(json.dumps([product, user]), kept)
+    return _with_feature(_result({"data": kept.result}), None, "lease")
+
+
+def _answer(lease: Lease) -> dict[str, Any]:
+    """A lease in the form of an answer."""
+    license = {
+        "id": lease.license_id, "planId": lease.plan_id, "expiresAt": lease.license_expires_at,
+    }  # fmt: skip
+    return {"valid": True, "license": license, "features": list(lease.features)}
 
 
 def release(t: Timing, answers: Answers, user: str, product: str | None) -> Flow[int]:
@@ -299,7 +356,8 @@ def release(t: Timing, answers: Answers, user: str, product: str | None) -> Flow
     if kept:
         checked_at = (kept.result.get("activation") or {}).get("lastCheckedAt")
         body |= {"checkedAt": checked_at} if checked_at else {}
-        answers.put(key, _Kept(kept.result, 0.0, 0.0))
+        if kept.token is None:
+            answers.put(key, _Kept(kept.result, 0.0, 0.0))
     envelope = yield from request(t, "POST", RELEASE, body, None)
     return len(envelope["data"].get("released", []))
 
@@ -313,28 +371,50 @@ def licensed(
     feature: str | None,
     product: str | None,
 ) -> Flow[Result]:
-    key = json.dumps([product, user])
-    kept = answers.get(key)
+    if isinstance(policy, Leases) and not product:
+        raise ValueError("leases need a product")
+    kept = answers.get(json.dumps([product, user]))
     if kept and _is_fresh(t, kept):
         return _with_feature(_result({"data": kept.result}), feature, "reused")
+    without = (t, outage, answers, policy, user, product, feature)
     if outage.skips(t):
-        return _fallback(t, outage, answers, policy, key, feature, None)
+        return _fallback(*without, None)
     try:
-        data = yield from validate(t, user, product)
+        body = {"userId": user} | ({"productId": product} if product else {})
+        data = yield from _ask(t, *_question(t, policy, kept, user, product, body))
     except NoAnswer as error:
         log.warning("licd gave no answer: %s", error)
         outage.begin(t)
-        return _fallback(t, outage, answers, policy, key, feature, error.status)
+        return _fallback(*without, error.status)
     except ApiError as error:
         if error.status in (400, 413, 422) and error.code != "unknown":
             raise
         # The key or the address is wrong, or a proxy answered: that says nothing about the user.
         log.error("licd cannot be asked, and the outage policy decides: %s", error)
         outage.begin(t)
-        return _fallback(t, outage, answers, policy, key, feature, error.status)
+        return _fallback(*without, error.status)
     outage.end()
-    _keep(t, answers, policy, key, data)
+    _keep(t, answers, policy, user, product, data)
     return _with_feature(_result({"data": data}), feature, "fresh")
+
+
+def _question(
+    t: Timing,
+    policy: Policy,
+    kept: _Kept | None,
+    user: str,
+    product: str | None,
+    body: dict[str, Any],
+) -> tuple[str, dict[str, Any]]:
+    """The request: for a lease, if that is the policy and half of the last one is over, at a moment
+    that differs among machines."""
+    if not isinstance(policy, Leases):
+        return VALIDATE, body
+    lease = _leased(policy, kept, user, product)
+    if kept and lease and kept.left - kept.age(t) > lease.lasts * (0.5 - 0.1 * t.jitter()):
+        return VALIDATE, body
+    wishes = {"ttlSeconds": policy.ttl, "device": policy.device}
+    return LEASE, body | {name: value for name, value in wishes.items() if value is not None}
 
 
 def _is_fresh(t: Timing, kept: _Kept) -> bool:
@@ -351,19 +431,26 @@ def _fallback(
     outage: Outage,
     answers: Answers,
     policy: Policy,
-    key: str,
+    user: str,
+    product: str | None,
     feature: str | None,
     status: int | None,
 ) -> Result:
-    if isinstance(policy, LastAnswer):
+    if isinstance(policy, LastAnswer | Leases):
+        key = json.dumps([product, user])
         kept = answers.get(key)
         if kept:
-            # Moving the clock, in either direction, uses up the time too.
-            kept = _Kept(kept.result, t.now(), kept.left - abs(t.now() - kept.seen))
+            kept = kept.now(t)
             answers.put(key, kept)
             result = _result({"data": kept.result})
-            if kept.left > 0 or not result.valid:
+            if not result.valid:
                 return _with_feature(result, feature, "last answer", status)
+            if isinstance(policy, LastAnswer) and kept.left > 0:
+                return _with_feature(result, feature, "last answer", status)
+            lease = _leased(policy, kept, user, product) if isinstance(policy, Leases) else None
+            if lease and kept.left > 0 and not lease.has_ended(t.now()):
+                result = _result({"data": _answer(lease)})
+                return _with_feature(result, feature, "lease", status)
         policy = policy.otherwise
     lasts = 0.0 if outage.since is None else t.clock() - outage.since
     is_open = isinstance(policy, FailOpen) and lasts <= policy.hours * 3600

@@ -59,6 +59,9 @@ pub fn without_null(schema: &mut Schema) {
             schema.insert("type".into(), one);
         }
     }
+    if let Some(Value::Array(words)) = schema.ensure_object().get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     if let Some(Value::Array(variants)) = schema.remove("anyOf")
         && let Some(Value::Object(first)) = variants.into_iter().next()
     {
