@@ -34,9 +34,10 @@ LIMITED = [
     ("licd serve --rate-limit 1/s --database-url sqlite://licd.db 2> limited.log &", ""),
     (f"curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://{ADDRESS}/readyz > ready", ""),
 ]
+HERE = Path(__file__).parent
 # What the reader has next to a file: cargo writes its own, and Gson is downloaded.
 COMPANIONS = {
-    "Cargo.toml": Path(__file__).with_name("Cargo.lock"),
+    "Cargo.toml": HERE / "Cargo.lock",
     "Licd.java": Path("/usr/share/java/gson.jar"),
 }
 AFTERWARDS = [
@@ -45,6 +46,12 @@ AFTERWARDS = [
         "npx --yes tsc --noEmit --strict --target es2022 --module nodenext --types node"
         " --rewriteRelativeImportExtensions *.mts",
         "",
+    ),
+    # A lease of the last page, by libraries that the page does not use.
+    (f"cp {HERE}/lease.cjs . && node lease.cjs noa.lease signing-keys.json", "noa\n"),
+    (
+        f"GO111MODULE=off GOPATH=/usr/share/gocode go run {HERE}/lease.go noa.lease signing-keys.json",
+        "noa\n",
     ),
     # The application's variables are none of licd's.
     ("LICD_DATABASE_URL=sqlite://licd.db licd doctor | grep -c '^ok  *settings'", "1\n"),

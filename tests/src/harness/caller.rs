@@ -158,9 +158,14 @@ impl Caller {
 
     /// Deletes the user with this external id, or an unknown one if there is none.
     pub async fn delete_user(&self, name: &str) -> Answer {
+        self.delete_user_with(name, "").await
+    }
+
+    /// The same with a query.
+    pub async fn delete_user_with(&self, name: &str, query: &str) -> Answer {
         let user = self.user(name).await;
         let id = user["id"].as_str().unwrap_or("usr_01h455vb4pex5vsknk084sn02q");
-        self.delete(&format!("/api/v1/admin/users/{id}")).await
+        self.delete(&format!("/api/v1/admin/users/{id}{query}")).await
     }
 
     pub async fn set_status(&self, license: &str, status: &str) -> Answer {

@@ -30,7 +30,10 @@ mod tests {
     /// Two users with a license that has one seat, and the seat's holder.
     fn state(seats: [Option<ActivationId>; 2]) -> State {
         let link = |seat| {
-            (AssignmentId::default(), HeldLicense { license: 0, seat, place: 0, is_claimed: false })
+            (
+                AssignmentId::default(),
+                HeldLicense { license: 0, seat, place: 0, is_claimed: false, is_leased: false },
+            )
         };
         let users = seats.map(|seat| [link(seat)].into());
         let (floating, idle) = (vec![false], Default::default());
@@ -76,8 +79,10 @@ mod tests {
         let (old, new) = (seat(), seat());
         let (held, moved) = (state([Some(old), None]), state([None, Some(new)]));
         let full = CallResult::Invalid(Reason::ExceededSeats);
-        let free =
-            (Call::Unassign { user: 0, license: 0 }, &CallResult::Unassigned(Default::default()));
+        let free = (
+            Call::Unassign { user: 0, license: 0, drop: false },
+            &CallResult::Unassigned(Default::default()),
+        );
         let again = (
             Call::Assign { user: 0, license: 0 },
             &CallResult::Assigned { id: Default::default(), new: true },

@@ -65,6 +65,7 @@ impl Table {
         let callers: Vec<Caller> =
             self.callers.iter().map(|caller| caller.with_key(key.expose())).collect();
         let mut known = Known::default();
+        callers[0].post("/api/v1/admin/signing-keys", json!(null)).await.data();
         for n in 0..PRODUCTS {
             known.products.push(callers[0].product(&format!("product {n}")).await);
         }
@@ -202,7 +203,11 @@ async fn ask(caller: &Caller, call: Call, known: &Known) -> Answer {
             caller.post("/api/v1/claim", claim).await
         }
         Call::Assign { user, license } => caller.assign(&licenses[license], &name(user)).await,
-        Call::Unassign { user, license } => caller.unassign(&licenses[license], &name(user)).await,
+        Call::Unassign { drop, .. }
+        | Call::DeleteUser { drop, .. }
+        | Call::Transfer { drop, .. } => {
+            take_away(caller, call, if drop { "?leases=drop" } else { "" }, licenses).await
+        }
         Call::SetStatus { license, status } => {
             caller.set_status(&licenses[license], status.as_str()).await
         }
@@ -223,16 +228,30 @@ async fn ask(caller: &Caller, call: Call, known: &Known) -> Answer {
         Call::MakeUser { user } => {
             caller.post("/api/v1/admin/users", json!({ "externalId": name(user) })).await
         }
-        Call::DeleteUser { user } => caller.delete_user(&name(user)).await,
         Call::Usage { license } => caller.usage(&licenses[license]).await,
         Call::Release { user } => {
             caller.post("/api/v1/release", json!({ "userId": name(user) })).await
         }
-        Call::Transfer { user, to, license } => {
-            let path = format!("/api/v1/admin/licenses/{}/transfer", licenses[license]);
-            let users = json!({ "fromUserId": name(user), "toUserId": name(to) });
-            caller.post(&path, users).await
+        Call::Lease { user, product } => {
+            let mut wish = question(user, Some(product));
+            wish["ttlSeconds"] = 600.into();
+            caller.post("/api/v1/lease", wish).await
         }
+    }
+}
+
+async fn take_away(caller: &Caller, call: Call, query: &str, licenses: &[String]) -> Answer {
+    let path = |license: usize| format!("/api/v1/admin/licenses/{}", licenses[license]);
+    match call {
+        Call::Unassign { user, license, .. } => {
+            caller.delete(&format!("{}/assign/{}{query}", path(license), name(user))).await
+        }
+        Call::DeleteUser { user, .. } => caller.delete_user_with(&name(user), query).await,
+        Call::Transfer { user, to, license, .. } => {
+            let users = json!({ "fromUserId": name(user), "toUserId": name(to) });
+            caller.post(&format!("{}/transfer{query}", path(license)), users).await
+        }
+        call => panic!("{call:?} takes nothing away"),
     }
 }
 
@@ -241,27 +260,23 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
     let data = || answer.data().clone();
     let mut checked = None;
     let result = match (call, answer.status) {
-        (Call::Validate { .. } | Call::Explain { .. }, 400) => {
+        (Call::Validate { .. } | Call::Explain { .. } | Call::Lease { .. }, 400) => {
             assert_eq!(answer.refusal(), "400 invalid_request productId");
             CallResult::UnknownProduct
         }
+        (_, 409) if answer.body["code"] == "lease_running" => CallResult::LeaseRunning,
         (Call::Claim { .. }, 409) => {
             assert_eq!(answer.refusal(), "409 license_key_used_up key");
             CallResult::UsedUp
         }
-        (Call::Validate { .. } | Call::Claim { .. }, 200) => match from_value(data()).unwrap() {
-            Validation::Invalid(refusal) => CallResult::Invalid(refusal.reason.known().unwrap()),
-            Validation::Valid(grant) => {
-                assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");
-                checked = Some(grant.activation.last_checked_at);
-                let license = place(licenses, grant.license.id);
-                CallResult::Valid {
-                    license,
-                    terms: terms(&grant.license),
-                    seat: grant.activation.id,
-                }
-            }
-        },
+        (Call::Lease { .. }, 200) if answer["lease"].is_null() && answer["valid"] == true => {
+            panic!("{call:?} got no lease: {answer}")
+        }
+        (Call::Validate { .. } | Call::Claim { .. } | Call::Lease { .. }, 200) => {
+            let (result, seen) = validated(answer, licenses);
+            checked = seen;
+            result
+        }
         (Call::Explain { .. }, 200) => {
             let explained: Explanation = from_value(data()).unwrap();
             assert_eq!(explained.valid, explained.reason.is_none(), "{answer}");
@@ -295,6 +310,22 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         _ => panic!("{call:?} was answered {answer}"),
     };
     Turn { call, result, checked }
+}
+
+/// The answer of a validation, and when it says that the seat was seen.
+fn validated(answer: &Answer, licenses: &[String]) -> (CallResult, Option<Timestamp>) {
+    match from_value(answer.data().clone()).unwrap() {
+        Validation::Invalid(refusal) => {
+            (CallResult::Invalid(refusal.reason.known().unwrap()), None)
+        }
+        Validation::Valid(grant) => {
+            assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");
+            let (license, terms) = (place(licenses, grant.license.id), terms(&grant.license));
+            let seat = grant.activation.id;
+            let seen = Some(grant.activation.last_checked_at);
+            (CallResult::Valid { license, terms, seat }, seen)
+        }
+    }
 }
 
 fn terms(license: &License) -> Terms {

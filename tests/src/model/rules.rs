@@ -1,6 +1,8 @@
 //! The service as its interface describes it, for one call after another: no I/O, no concurrency,
 //! and none of licd's own code.
 
+mod seats;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{ActivationId, AssignmentId, Reason, Status};
@@ -49,6 +51,8 @@ pub enum CallResult {
     UsedUp,
     /// The receiver of a transfer has the license already.
     HasIt,
+    /// A lease holds the seat.
+    LeaseRunning,
 }
 
 impl CallResult {
@@ -87,11 +91,13 @@ pub struct HeldLicense {
     pub place: i64,
     /// With the license's key, which has a use less for it.
     pub is_claimed: bool,
+    /// Whether a lease holds the seat.
+    pub is_leased: bool,
 }
 
 impl HeldLicense {
     fn new(license: usize) -> Self {
-        Self { license, seat: None, place: 0, is_claimed: false }
+        Self { license, seat: None, place: 0, is_claimed: false, is_leased: false }
     }
 }
 
@@ -111,6 +117,12 @@ impl State {
         links.filter(|link| link.license == license).filter_map(|link| link.seat).collect()
     }
 
+    /// The seats that leases hold.
+    pub fn leased(&self) -> BTreeSet<ActivationId> {
+        let links = self.users.values().flat_map(BTreeMap::values);
+        links.filter(|link| link.is_leased).filter_map(|link| link.seat).collect()
+    }
+
     /// Applies the call, and returns whether `result` is its answer. If not, the state is unusable.
     pub fn explains(&mut self, call: Call, result: &CallResult) -> bool {
         match call {
@@ -121,9 +133,11 @@ impl State {
                 *result == CallResult::UnknownProduct
             }
             Call::Validate { user, product } => self.validate(user, product, result),
+            Call::Lease { product: PRODUCTS.., .. } => *result == CallResult::UnknownProduct,
+            Call::Lease { user, product } => self.lease(user, product, result),
             Call::Explain { user, product } => *result == self.explain(user, product),
             Call::Assign { user, license } => self.assign(user, license, result),
-            Call::Unassign { user, license } => *result == self.unassign(user, license),
+            Call::Unassign { user, license, drop } => *result == self.unassign(user, license, drop),
             Call::SetStatus { license, status } => {
                 self.licenses[license].status = status;
                 *result == CallResult::License(self.licenses[license])
@@ -145,13 +159,18 @@ impl State {
                 let new = self.users.insert(user, self.links(user)).is_none();
                 *result == CallResult::User { new }
             }
-            Call::DeleteUser { user } => {
+            Call::DeleteUser { user, drop } => {
+                if self.links(user).values().any(|link| link.is_leased) && !drop {
+                    return *result == CallResult::LeaseRunning;
+                }
                 self.links(user).values().for_each(|link| self.free(link.seat));
                 let known = self.users.remove(&user).is_some();
                 *result == if known { CallResult::Deleted } else { CallResult::NoUser }
             }
             Call::Release { user } => *result == self.release(user),
-            Call::Transfer { user, to, license } => self.transfer([user, to], license, result),
+            Call::Transfer { user, to, license, drop } => {
+                self.transfer([user, to], license, drop, result)
+            }
             Call::Claim { user, license, may_have } => {
                 self.claim([user, license], may_have, result)
             }
@@ -170,6 +189,15 @@ impl State {
         let decided = self.outcome(&self.links(user), product);
         self.users.entry(user).or_default();
         self.apply(user, decided, result)
+    }
+
+    /// A validation whose seat is held by a lease from then on.
+    fn lease(&mut self, user: usize, product: usize, result: &CallResult) -> bool {
+        let is_right = self.validate(user, Some(product), result);
+        let links = self.users.get_mut(&user).into_iter().flat_map(BTreeMap::values_mut);
+        let of_lease = |link: &&mut HeldLicense| link.seat.is_some() && link.seat == result.seat();
+        links.filter(of_lease).for_each(|link| link.is_leased = true);
+        is_right
     }
 
     /// What a validation does to the seats. Returns whether `result` is its answer.
@@ -285,27 +313,6 @@ impl State {
         is_there.then_some(Outcome::TakeOver(at, needed))
     }
 
-    /// The seat is not idle any more: it was checked, or is gone.
-    fn free(&mut self, seat: Option<ActivationId>) {
-        for idle in self.idle.values_mut() {
-            idle.retain(|idle| Some(*idle) != seat);
-        }
-        self.idle.retain(|_, seats| !seats.is_empty());
-    }
-
-    fn release(&mut self, user: usize) -> CallResult {
-        let mut released = BTreeSet::new();
-        for (at, link) in self.links(user) {
-            let terms = self.licenses[link.license];
-            if self.floating[link.license] && terms.max_seats.is_some() && link.seat.is_some() {
-                released.insert(link.license);
-                self.free(link.seat);
-                self.users.get_mut(&user).unwrap().get_mut(&at).unwrap().seat = None;
-            }
-        }
-        CallResult::Released(released)
-    }
-
     fn assign(&mut self, user: usize, license: usize, result: &CallResult) -> bool {
         let links = self.users.entry(user).or_default();
         let known = links.iter().find(|(_, link)| link.license == license);
@@ -351,38 +358,5 @@ impl State {
         }
         links.insert(id, claimed);
         self.apply(user, decided, answer)
-    }
-
-    fn transfer(&mut self, [user, to]: [usize; 2], license: usize, result: &CallResult) -> bool {
-        let link_of = |links: BTreeMap<AssignmentId, HeldLicense>| {
-            links.into_iter().find(|(_, link)| link.license == license)
-        };
-        let kept = link_of(self.links(to));
-        let Some((given, link)) = link_of(self.links(user)) else {
-            return *result == CallResult::NotAssigned;
-        };
-        if kept.is_some_and(|(_, kept)| kept.seat.is_some() || link.seat.is_none()) {
-            return *result == CallResult::HasIt;
-        }
-        let CallResult::Transferred { id, seat } = *result else { return false };
-        self.free(link.seat);
-        self.users.get_mut(&user).unwrap().remove(&given);
-        let links = self.users.entry(to).or_default();
-        let is_last = links.keys().next_back().is_none_or(|last| *last < id);
-        let own = kept.map_or(link, |(_, kept)| kept);
-        links.insert(id, HeldLicense { seat, ..own });
-        let is_right = kept.map_or(is_last, |(kept, _)| kept == id);
-        // A seat that goes over is another one.
-        let is_new = seat.is_none_or(|seat| Some(seat) != link.seat);
-        is_right && is_new && seat.is_some() == link.seat.is_some()
-    }
-
-    fn unassign(&mut self, user: usize, license: usize) -> CallResult {
-        let Some(links) = self.users.get_mut(&user) else { return CallResult::NotAssigned };
-        let known = links.iter().find(|(_, link)| link.license == license);
-        let Some((&id, _)) = known else { return CallResult::NotAssigned };
-        let link = links.remove(&id);
-        self.free(link.and_then(|link| link.seat));
-        CallResult::Unassigned(id)
     }
 }

@@ -22,8 +22,10 @@ struct StoredLicense {
     pending_days: Option<i32>,
 }
 
-/// The user's name, the assignment, the license, and the seat with when it was last seen.
-type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>, i64, bool);
+/// The user's name, the assignment, the license, the seat, the place, whether it was claimed, and
+/// until when a lease holds it.
+type StoredLink =
+    (String, AssignmentId, LicenseId, Option<ActivationId>, i64, bool, Option<Timestamp>);
 
 #[derive(Debug)]
 pub struct Snapshot {
@@ -54,7 +56,7 @@ impl Game {
         let links: Vec<StoredLink> = self
             .rows(
                 "select u.external_id, s.id, s.license_id, s.activation_id,
-                     cast(s.place as bigint), s.claimed_with is not null
+                     cast(s.place as bigint), s.claimed_with is not null, s.leased_until
                  from assignments s join users u on u.id = s.user_id
                  where s.world in (select id from worlds where tenant_id = $1)",
             )
@@ -65,10 +67,14 @@ impl Game {
         for (name,) in &users {
             state.users.insert(number(name), BTreeMap::new());
         }
-        for (name, id, license, seat, first, is_claimed) in links {
+        let now = Timestamp::now();
+        for (name, id, license, seat, place_of_it, is_claimed, leased_until) in links {
             let license = place(&self.known.licenses, license);
             let links = state.users.get_mut(&number(&name)).unwrap();
-            links.insert(id, HeldLicense { license, seat, place: first, is_claimed });
+            let is_leased = leased_until.is_some_and(|until| now < until);
+            assert!(seat.is_some() || leased_until.is_none(), "a lease holds no seat: {name}");
+            let held = HeldLicense { license, seat, place: place_of_it, is_claimed, is_leased };
+            links.insert(id, held);
         }
         let (checked, now) = (self.last_checks().await, Timestamp::now());
         for stored in licenses {
@@ -83,7 +89,7 @@ impl Game {
             if stored.seat_idle_minutes.is_none() || later.is_some() {
                 continue;
             }
-            let idle = idle_of(held, &checked, now);
+            let idle = idle_of(&held - &state.leased(), &checked, now);
             if !idle.is_empty() {
                 state.idle.insert(license, idle);
             }
