@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use common::{Jwk, LeaseClaims};
 use serde_json::json;
 
-use super::{Sold, embedded, sold, text};
-use crate::harness::Caller;
+use super::{Sold, embedded, noted, sold, text};
+use crate::harness::{App, Caller};
 use crate::nodes::Pair;
 use crate::races::at_once;
 
@@ -79,4 +79,27 @@ async fn leases_and_seats_agree_on_two_nodes() {
     let running = held.values().filter(|until| until.is_string()).count();
     assert_eq!(running, leased.len());
     pair.end().await;
+}
+
+/// The decision is made anew under the lock of the license: what was suspended between the validation
+/// and the lease gives none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_is_suspended_meanwhile_gives_no_lease() {
+    let app = App::start().await;
+    let sold = sold(&app, json!({ "maxLeaseSeconds": 600 }), &["ada"]).await;
+    app.validate("ada").await.data();
+    let last_check =
+        async || app.usage(&sold.license).await["activations"][0]["lastCheckedAt"].clone();
+    let before = last_check().await;
+    // Nobody sees it before it is committed, and nobody else writes.
+    let mut tx = app.db().begin().await.unwrap();
+    tx.query("update licenses set status = 'suspended'").execute().await.unwrap();
+    let (caller, body) = ((*app).clone(), json!({ "userId": "ada", "productId": sold.product }));
+    let asked = tokio::spawn(async move { caller.post(super::LEASE, body).await });
+    while last_check().await == before {
+        tokio::task::yield_now().await;
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(asked.await.unwrap().verdict(), "suspended");
+    assert_eq!(noted(&app).await, 0);
 }

@@ -128,7 +128,8 @@ pub struct Scenario {
 
 pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let prelude = vec(prop_oneof![8 => assign(), 2 => set_status(), 1 => set_expiry()], 0..24);
-    // A lease that meets what takes its seat away is two calls, which no order of whole calls explains.
+    // A lease that meets what takes its seat away is two calls, which no order of whole ones
+    // explains.
     let leases = vec(prop_oneof![2 => lease(), 1 => validate()], 3..=6);
     let round = prop_oneof![
         2 => vec(calls(), 3..=6),
