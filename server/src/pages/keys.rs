@@ -1,13 +1,18 @@
-//! Keys: the list with the form for a new one, and the sessions that they opened.
+//! Keys: the list with the form for a new one, the sessions that they opened, and the keys that sign
+//! leases.
 
 mod key;
+pub mod signing;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::Duration;
-use common::{CreateKey, CreatedKey, Key, KeyState, Mode, Role, SessionId, Timestamp};
+use common::{
+    CreateKey, CreatedKey, Key, KeyState, Mode, Role, SessionId, SigningKey, SigningKeyId,
+    SigningKeyState, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -20,7 +25,8 @@ use crate::http::extract::{Form, Id, Query};
 use crate::ops::change::Change;
 use crate::ops::keys::EXPIRES_SOON;
 use crate::ops::outcome::Created;
-use crate::ops::{keys, sessions};
+use crate::ops::{keys, sessions, signing_keys};
+use crate::store::Page;
 use crate::store::sessions::ListedSession;
 
 pub use key::{get, revoke, roll};
@@ -48,6 +54,7 @@ struct KeysPage {
     keys: Vec<Key>,
     pager: Pager,
     sessions: Vec<ListedSession>,
+    signing_keys: Vec<SigningKey>,
     own_session: SessionId,
     form: FormState<KeyForm>,
     once: String,
@@ -71,10 +78,12 @@ async fn show_list(
     let paging = Paging::new(&query.before);
     let mut keys = keys::page(view.clone(), paging.page()).await?;
     let pager = paging.pager(&mut keys, |key| key.id);
-    let sessions = sessions::newest(view).await?;
+    let sessions = sessions::newest(view.clone()).await?;
+    let all = Page::oldest_first(SigningKeyId::default(), i64::MAX);
+    let signing_keys = signing_keys::page(view, all).await?;
     let (layout, own_session, status) = (visitor.layout, visitor.session, form.error.status());
     let once = once();
-    page(status, &KeysPage { layout, keys, pager, sessions, own_session, form, once })
+    page(status, &KeysPage { layout, keys, pager, sessions, signing_keys, own_session, form, once })
 }
 
 /// Whether a key is active, and whether it needs attention.

@@ -197,6 +197,11 @@ notices! {
     KeyShownOnce = "This key was created a moment ago and cannot be shown again. If you did not \
         copy it, revoke it and create another.";
     KeyRevoked = "Key revoked. Requests with it are now refused, and its sessions have ended.";
+    SigningKeysCreated = "Two signing keys created. Embed both in your application before the first \
+        lease: licctl signing-keys export.";
+    SigningKeysRotated = "The key that was on standby signs now, and there is another one on standby. \
+        Embed the keys again in your next build.";
+    SigningKeyDeleted = "Signing key deleted. Builds from now on refuse what it has signed.";
     SessionEnded = "Session ended.";
     WebhookSecretShownOnce = "This secret was made a moment ago and cannot be shown again. If you did not \
         copy it, replace it.";

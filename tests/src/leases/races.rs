@@ -6,7 +6,7 @@ use common::{Jwk, LeaseClaims};
 use serde_json::json;
 
 use super::{Sold, embedded, noted, sold, text};
-use crate::harness::{App, Caller};
+use crate::harness::{App, Caller, until};
 use crate::nodes::Pair;
 use crate::races::at_once;
 
@@ -96,9 +96,7 @@ async fn a_license_that_is_suspended_meanwhile_gives_no_lease() {
     tx.query("update licenses set status = 'suspended'").execute().await.unwrap();
     let (caller, body) = ((*app).clone(), json!({ "userId": "ada", "productId": sold.product }));
     let asked = tokio::spawn(async move { caller.post(super::LEASE, body).await });
-    while last_check().await == before {
-        tokio::task::yield_now().await;
-    }
+    until("ada is validated", async || last_check().await != before).await;
     tx.commit().await.unwrap();
     assert_eq!(asked.await.unwrap().verdict(), "suspended");
     assert_eq!(noted(&app).await, 0);

@@ -191,3 +191,26 @@ async fn a_license_is_renewed_on_its_page() {
     let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
     assert!(!page.contains("Renew for"), "{page}");
 }
+
+/// The keys that sign leases are made, rotated and deleted below the list of keys.
+#[tokio::test]
+async fn signing_keys_are_managed_below_the_keys() {
+    let app = App::start().await;
+    let visitor = admin(&app).await;
+    let path = "/dashboard/live/signing-keys";
+    let page = send(&visitor, path, &[]).await;
+    assert!(page.contains("Two signing keys created."), "{page}");
+    let page = send(&visitor, path, &[]).await;
+    assert!(page.contains("Nothing was changed"), "{page}");
+    let set = app.get("/api/v1/signing-keys").await;
+    let [active, standby] = [0, 1].map(|at| set.list()[at]["id"].as_str().unwrap().to_owned());
+    let wrong = send(&visitor, &format!("{path}/{active}/rotate"), &[]).await;
+    assert!(wrong.contains("Nothing was changed"), "{wrong}");
+    let page = send(&visitor, &format!("{path}/{standby}/rotate"), &[]).await;
+    assert!(page.contains("The key that was on standby signs now"), "{page}");
+    let page = send(&visitor, &format!("{path}/{active}/delete"), &[]).await;
+    assert!(page.contains("Signing key deleted."), "{page}");
+    let set = app.get("/api/v1/signing-keys").await;
+    assert_eq!(set.each("state"), ["active", "standby"]);
+    assert_eq!(set.list()[0]["id"], *standby);
+}
