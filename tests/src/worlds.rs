@@ -92,6 +92,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::POST, admin("licenses"), json!({ "planId": plan })),
         (Method::POST, admin("explain"), json!({ "userId": "ada", "productId": product })),
         (Method::POST, "/api/v1/validate".into(), json!({ "userId": "ada", "productId": product })),
+        (Method::POST, "/api/v1/lease".into(), json!({ "userId": "ada", "productId": product })),
     ]
 }
 

@@ -6,7 +6,7 @@ use common::{Jwk, LeaseClaims};
 use serde_json::json;
 
 use super::{Sold, embedded, noted, sold, text};
-use crate::harness::{App, Caller, until};
+use crate::harness::{Answer, App, Caller, until};
 use crate::nodes::Pair;
 use crate::races::at_once;
 
@@ -81,23 +81,41 @@ async fn leases_and_seats_agree_on_two_nodes() {
     pair.end().await;
 }
 
-/// The decision is made anew under the lock of the license: what was suspended between the validation
-/// and the lease gives none.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_license_that_is_suspended_meanwhile_gives_no_lease() {
-    let app = App::start().await;
-    let sold = sold(&app, json!({ "maxLeaseSeconds": 600 }), &["ada"]).await;
+/// What a license becomes between a validation and its lease, by a change that is under way: the answer.
+async fn changed_meanwhile(app: &App, sold: &Sold, change: &'static str) -> Answer {
     app.validate("ada").await.data();
     let last_check =
         async || app.usage(&sold.license).await["activations"][0]["lastCheckedAt"].clone();
     let before = last_check().await;
     // Nobody sees it before it is committed, and nobody else writes.
     let mut tx = app.db().begin().await.unwrap();
-    tx.query("update licenses set status = 'suspended'").execute().await.unwrap();
-    let (caller, body) = ((*app).clone(), json!({ "userId": "ada", "productId": sold.product }));
+    tx.query(change).execute().await.unwrap();
+    let (caller, body) = ((**app).clone(), json!({ "userId": "ada", "productId": sold.product }));
     let asked = tokio::spawn(async move { caller.post(super::LEASE, body).await });
     until("ada is validated", async || last_check().await != before).await;
     tx.commit().await.unwrap();
-    assert_eq!(asked.await.unwrap().verdict(), "suspended");
+    asked.await.unwrap()
+}
+
+/// The decision is made anew under the lock of the license.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_is_suspended_meanwhile_gives_no_lease() {
+    let app = App::start().await;
+    let sold = sold(&app, json!({ "maxLeaseSeconds": 600 }), &["ada"]).await;
+    let suspend = "update licenses set status = 'suspended'";
+    assert_eq!(changed_meanwhile(&app, &sold, suspend).await.verdict(), "suspended");
     assert_eq!(noted(&app).await, 0);
+}
+
+/// Answer and lease are of one moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_is_changed_meanwhile_is_told_alike_in_both() {
+    let app = App::start().await;
+    let sold = sold(&app, json!({ "maxLeaseSeconds": 600, "features": ["old"] }), &["ada"]).await;
+    let change = r#"update licenses set features = '["new"]'"#;
+    let answer = changed_meanwhile(&app, &sold, change).await;
+    let token = text(&answer["lease"]["token"]);
+    let claims = LeaseClaims::verify(token, &embedded(&app).await).unwrap();
+    assert_eq!(answer["features"], json!(["new"]));
+    assert_eq!(json!(claims.features), answer["features"]);
 }

@@ -81,6 +81,19 @@ async fn end_leases(app: &App, seconds: i64) {
     conn.query("update licenses set seats_idle_at = null").execute().await.unwrap();
 }
 
+/// The longer lease is still out there.
+#[tokio::test]
+async fn a_shorter_lease_frees_no_seat_earlier() {
+    let app = App::start().await;
+    let sold = sold(&app, json!({ "maxLeaseSeconds": 86400 }), &["ada"]).await;
+    let until = async || app.usage(&sold.license).await["activations"][0]["leasedUntil"].clone();
+    sold.lease(&app, "ada", json!({ "device": "desk" })).await.data();
+    let longer = until().await;
+    let short = sold.lease(&app, "ada", json!({ "ttlSeconds": 60, "device": "desk" })).await;
+    assert!(short["lease"].is_object(), "{short}");
+    assert_eq!(until().await, longer);
+}
+
 const OFFLINE: &str = r#"{ "ttlSeconds": 3600 }"#;
 
 /// A floating license of so many seats, whose first user is offline.

@@ -105,7 +105,7 @@ async fn use_license_keys(admin: &Caller, canaries: &mut Canaries) {
     assert_eq!(claimed.list().len(), 1);
 }
 
-/// Makes, brings and rolls secrets of webhooks, and makes signing keys.
+/// Makes, brings and rolls secrets of webhooks, makes signing keys, and has one sign a lease.
 async fn use_what_signs(admin: &Caller, canaries: &mut Canaries) {
     const WEBHOOKS: &str = "/api/v1/admin/webhooks";
     let brought = canaries.add_signing("whsec_Q0FOQVJZYnJvdWdodFNFQ1JFVENBTkFSWQ==");
@@ -118,6 +118,12 @@ async fn use_what_signs(admin: &Caller, canaries: &mut Canaries) {
     }
     admin.post(&format!("{WEBHOOKS}/{}/test", made.id()), json!(null)).await.data();
     admin.post("/api/v1/admin/signing-keys", json!(null)).await.data();
+    let license = admin.license(json!({ "maxLeaseSeconds": 600 })).await;
+    admin.assign(&license, "ada").await.data();
+    let product = admin.get_license(&license).await["productId"].clone();
+    let wish = json!({ "userId": "ada", "productId": product });
+    let answer = admin.post("/api/v1/lease", wish).await;
+    canaries.add(answer["lease"]["token"].as_str().unwrap().rsplit('.').next().unwrap());
     canaries.add(std::fs::read_to_string(SECRET_KEY.path()).unwrap().trim());
 }
 

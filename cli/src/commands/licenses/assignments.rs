@@ -22,9 +22,14 @@ impl Shown for ApiRecord<LicenseAssignment> {
         (Column::new("ASSIGNED", 3), |it, ctx, _| {
             TextCell::past(it.assignment.assigned_at, ctx.now)
         }),
+        (Column::extra("OFFLINE UNTIL"), |it, ctx, _| {
+            let until = it.activation.as_ref().and_then(|seat| seat.lease_until(ctx.now));
+            TextCell::time_or("", until, ctx.now)
+        }),
     ];
     const FIELDS: &'static str = "id licenseId externalId userId email name assignedAt \
-        activatedAt=/activation/activatedAt lastCheckedAt=/activation/lastCheckedAt metadata";
+        activatedAt=/activation/activatedAt lastCheckedAt=/activation/lastCheckedAt metadata \
+        leasedUntil=/activation/leasedUntil";
 }
 
 /// When the user's seat was used last.

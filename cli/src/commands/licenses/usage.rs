@@ -7,14 +7,15 @@ use crate::client::Usage;
 use crate::commands::prelude::*;
 use common::{MaxSeats, UsageActivation};
 
-pub const COLUMNS: [Column; 4] = [
+pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),
     Column::flexible("EMAIL", 2),
     Column::new("ACTIVATED", 3),
     Column::new("LAST CHECKED", 1),
+    Column::extra("OFFLINE UNTIL"),
 ];
 /// CSV has a line for each holder.
-const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt email";
+const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt email leasedUntil";
 
 /// Show the seats of a license and their holders
 #[derive(Args)]
@@ -87,6 +88,7 @@ pub fn table(ctx: &Context, seats: &[UsageActivation]) -> Table {
             TextCell::maybe(email.as_ref()),
             TextCell::past(seat.activated_at, ctx.now),
             TextCell::past(seat.last_checked_at, ctx.now),
+            TextCell::time_or("", seat.lease_until(ctx.now), ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(seats.iter().map(row))
