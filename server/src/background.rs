@@ -156,7 +156,12 @@ impl Work {
                 ticks.tick().await;
             } else if noted_at.elapsed() >= UPTIME_INTERVAL {
                 noted_at = Instant::now();
-                self.run("uptime", idle::note_uptime(db)).await;
+                let noted = async {
+                    let offset = idle::note_uptime(db).await?;
+                    self.metrics.set_clock_offset(offset.unwrap_or_default());
+                    Ok(())
+                };
+                self.run("uptime", noted).await;
             }
             let (_, dropped) = last_checks.unwritten_and_dropped();
             if dropped > reported && reported_at.is_none_or(|at| at.elapsed() >= REPORT) {

@@ -8,8 +8,9 @@ mod process;
 mod requests;
 
 use std::fmt::Display;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use chrono::TimeDelta;
 use common::{LeaseReason, Reason, Timestamp, WebhookError};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -98,6 +99,8 @@ metrics! {
         "licd_webhook_deliveries", Family::default();
     /// The most events that a webhook with something to send has before it.
     webhook_pending: Gauge = "licd_webhook_pending_events", Gauge::default();
+    /// By how much the clock of this node is ahead of PostgreSQL's.
+    clock_offset: Gauge<f64, AtomicU64> = "licd_clock_offset_seconds", Gauge::default();
     /// When each background task last succeeded.
     task_success: Family<TaskLabel, Gauge> =
         "licd_task_last_success_timestamp_seconds", Family::default();
@@ -209,6 +212,10 @@ impl Metrics {
     pub fn note_delivery(&self, error: Option<WebhookError>) {
         let outcome = error.map_or(DELIVERED, WebhookError::as_str);
         self.webhook_deliveries.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    pub fn set_clock_offset(&self, ahead: TimeDelta) {
+        self.clock_offset.set(ahead.as_seconds_f64());
     }
 
     /// A background task has run once, and succeeded or failed, which the log tells.

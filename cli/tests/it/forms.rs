@@ -39,8 +39,8 @@ fn csv_has_the_same_columns_for_every_answer() {
     let refused = run(&["validate", "bob", "-o", "csv"]).stdout;
     assert_eq!(refused.lines().next(), run(&validate).stdout.lines().next());
     insta::assert_snapshot!(run(&["licenses", "usage", LICENSE, "-o", "csv"]).stdout, @"
-    licenseId,externalId,userId,activatedAt,lastCheckedAt,email
-    lic_01h455vb4pex5vsknk084sn02q,alice,usr_01h455vb4pex5vsknk084sn02q,2026-01-31T12:00:00.000Z,2026-02-01T12:00:00.000Z,alice@example.com
+    licenseId,externalId,userId,activatedAt,lastCheckedAt,email,leasedUntil
+    lic_01h455vb4pex5vsknk084sn02q,alice,usr_01h455vb4pex5vsknk084sn02q,2026-01-31T12:00:00.000Z,2026-02-01T12:00:00.000Z,alice@example.com,
     ");
     let empty = FakeServer::answering(|_| Reply::list(&[]));
     let titles = |noun| Home::with(&empty).run(&[noun, "list", "-o", "csv"]).stdout;

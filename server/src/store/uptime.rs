@@ -30,20 +30,22 @@ pub async fn find(conn: &mut Conn) -> Result<Option<Uptime>> {
 }
 
 /// Notes that licd answers, and if it did not for a while, since when and for how long. Of two
-/// absences in a row the longer one counts, until ten times its length has passed.
-pub async fn note(conn: &mut Conn, now: Timestamp) -> Result<()> {
+/// absences in a row the longer one counts, until ten times its length has passed. Returns by how
+/// much `now` is ahead of the clock that all nodes share, if there is one.
+pub async fn note(conn: &mut Conn, now: Timestamp) -> Result<Option<TimeDelta>> {
     let Some(before) = find(conn).await? else {
         const FIRST: &str = "insert into uptime (one, seen_at) values (1, $1)
                              on conflict (one) do nothing";
         conn.query(FIRST).bind(now).execute().await?;
-        return Ok(());
+        return Ok(None);
     };
+    let offset = before.now.map(|shared| now.since(shared));
     let now = before.now.unwrap_or(now);
     let gap = now.since(before.seen_at).abs();
     if gap <= LONGEST_GAP {
         const SEEN: &str = "update uptime set seen_at = $1";
         conn.query(SEEN).bind(now).execute().await?;
-        return Ok(());
+        return Ok(offset);
     }
     let former = before.away_seconds.zip(before.resumed_at);
     let former = former.filter(|(away, at)| now.since(*at).num_seconds() < 10 * away);
@@ -51,5 +53,5 @@ pub async fn note(conn: &mut Conn, now: Timestamp) -> Result<()> {
     const RESUMED: &str = "update uptime set seen_at = $1, resumed_at = $1, away_seconds = $2
                            where seen_at = $3";
     conn.query(RESUMED).bind(now).bind(away).bind(before.seen_at).execute().await?;
-    Ok(())
+    Ok(offset)
 }

@@ -32,11 +32,13 @@ pub fn must_be_written(assigned: &AssignedLicense, seat: &Activation, now: Times
     assigned.terms.starts_with_days.is_some() || assigned.idle_time().is_some_and(is_old)
 }
 
-/// Notes that licd answers: seats become idle only while it does.
-pub async fn note_uptime(db: &Db) -> Result<()> {
+/// Notes that licd answers: seats become idle only while it does. Returns by how much this node's
+/// clock is ahead of the one that all nodes share, if there is one.
+pub async fn note_uptime(db: &Db) -> Result<Option<TimeDelta>> {
     let mut tx = db.begin().await?;
-    uptime::note(&mut tx, Timestamp::now()).await?;
-    tx.commit().await
+    let offset = uptime::note(&mut tx, Timestamp::now()).await?;
+    tx.commit().await?;
+    Ok(offset)
 }
 
 /// A full license, or one that may become full, of which seats are wanted.

@@ -81,7 +81,7 @@ async fn leases_and_seats_agree_on_two_nodes() {
     pair.end().await;
 }
 
-/// What a license becomes between a validation and its lease, by a change that is under way: the answer.
+/// The answer to who asks for a lease while a change of the license is under way.
 async fn changed_meanwhile(app: &App, sold: &Sold, change: &'static str) -> Answer {
     app.validate("ada").await.data();
     let last_check =
