@@ -101,7 +101,10 @@ fn part<T: DeserializeOwned>(text: &str) -> Result<T, NotALease> {
 #[cfg(test)]
 mod tests {
     use ring::rand::SystemRandom;
-    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+    use ring::signature::{
+        ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair,
+        EcdsaSigningAlgorithm, KeyPair,
+    };
 
     use super::*;
 
@@ -126,12 +129,23 @@ mod tests {
         }
     }
 
+    fn document() -> Vec<u8> {
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new()).unwrap().as_ref().to_vec()
+    }
+
+    fn pair_of(algorithm: &'static EcdsaSigningAlgorithm, document: &[u8]) -> EcdsaKeyPair {
+        EcdsaKeyPair::from_pkcs8(algorithm, document, &SystemRandom::new()).unwrap()
+    }
+
+    fn jwk(pair: &EcdsaKeyPair) -> Jwk {
+        Jwk::of(&pair.public_key().as_ref().to_vec().try_into().unwrap())
+    }
+
     fn pair() -> (EcdsaKeyPair, Jwk) {
-        let (algorithm, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
-        let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
-        let pair = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).unwrap();
-        let public = pair.public_key().as_ref().to_vec().try_into().unwrap();
-        (pair, Jwk::of(&public))
+        let pair = pair_of(&ECDSA_P256_SHA256_FIXED_SIGNING, &document());
+        let key = jwk(&pair);
+        (pair, key)
     }
 
     fn sign(pair: &EcdsaKeyPair, text: &str) -> String {
@@ -174,13 +188,17 @@ mod tests {
 
     #[test]
     fn a_signature_is_of_this_key_and_in_this_form() {
-        let (pair, key) = pair();
+        let document = document();
+        let pair = pair_of(&ECDSA_P256_SHA256_FIXED_SIGNING, &document);
+        let key = jwk(&pair);
         let text = claims().unsigned(&key.kid).unwrap();
         let (keys, wrong) = ([key], Err(NotALease::WrongSignature));
         let zeros = LeaseClaims::signed(&text, &[0; 64]);
         assert_eq!(LeaseClaims::verify(&zeros, &keys), wrong);
         assert_eq!(LeaseClaims::verify(&sign(&self::pair().0, &text), &keys), wrong);
         assert_eq!(LeaseClaims::verify(&format!("{text}."), &keys), wrong);
+        let der = pair_of(&ECDSA_P256_SHA256_ASN1_SIGNING, &document);
+        assert_eq!(LeaseClaims::verify(&sign(&der, &text), &keys), wrong, "in DER");
         let unknown = claims().unsigned("another").unwrap();
         let unknown = LeaseClaims::verify(&sign(&pair, &unknown), &keys);
         assert_eq!(unknown, Err(NotALease::UnknownKey("another".to_owned())));
