@@ -65,7 +65,7 @@ pub async fn issue(
 ) -> Result<Issued, Error> {
     let (scope, view) = (origin.scope, ops.view(origin.scope));
     let now = Timestamp::now();
-    if let Err(none) = claims(&mut view.read().await?, scope, wish, answer, now).await? {
+    if let Err(none) = draft(&mut view.read().await?, scope, wish, answer, now).await? {
         return Ok(none);
     }
     let signer = match signing_keys::signer(&view, keys).await? {
@@ -97,7 +97,7 @@ async fn commit(
     let license = licenses::lock(&mut change, scope, seat.license_id).await?;
     let held = assignments::lock(&mut change, scope, seat.user_id, seat.license_id).await?;
     let Some((license, held)) = license.zip(held) else { return Ok(Issued::Outdated) };
-    let claims = match claims(&mut change, scope, wish, answer, now).await? {
+    let claims = match draft(&mut change, scope, wish, answer, now).await? {
         Ok(claims) => claims,
         Err(none) => return Ok(none),
     };
@@ -135,7 +135,7 @@ fn lease(claims: &LeaseClaims, token: String) -> Result<Lease, Error> {
 }
 
 /// What a lease would say now, if a validation is still answered like this.
-async fn claims(
+async fn draft(
     conn: &mut Conn,
     scope: Scope,
     wish: &Wish<'_>,
