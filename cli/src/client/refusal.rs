@@ -88,7 +88,7 @@ impl ApiRequest<'_> {
             ),
             (
                 "POST",
-                ["validate" | "claim"]
+                ["validate" | "claim" | "lease"]
                 | ["admin", "users"]
                 | ["admin", "license-keys", _, "revoke"]
                 | ["admin", "licenses", _, "assign"]

@@ -108,7 +108,8 @@ async fn commit(
     let token = LeaseClaims::signed(&unsigned, &signer.sign(&unsigned)?);
     let lease = lease(&claims, token)?;
     let tolerance = TimeDelta::seconds(LeaseClaims::TOLERANCE);
-    let until = lease.expires_at.plus(tolerance).max(seat_end(held.seat.as_ref(), now));
+    let former = held.seat.as_ref().and_then(|seat| seat.leased_until);
+    let until = lease.expires_at.plus(tolerance).max(former.unwrap_or(now));
     stored::set(&mut change, scope, seat, until, wish.device).await?;
     let is_renewal = held.seat.is_some_and(|seat| seat.lease_until(now).is_some())
         && held.leased_device.as_ref() == wish.device;
@@ -116,11 +117,6 @@ async fn commit(
     let events: Vec<NewEvent> = (!is_renewal).then_some(event).into_iter().collect();
     change.commit(Changed(()), events).await?;
     Ok(Issued::Lease(lease))
-}
-
-/// Until when a lease holds the seat, or now.
-fn seat_end(seat: Option<&Activation>, now: Timestamp) -> Timestamp {
-    seat.and_then(|seat| seat.leased_until).map_or(now, |until| until.max(now))
 }
 
 fn lease(claims: &LeaseClaims, token: String) -> Result<Lease, Error> {
