@@ -34,7 +34,9 @@ REFUSED = {"success": True, "data": {"valid": False, "reason": "a_new_reason"}}
 
 def http(status, body, *headers, length=None):
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = [f"HTTP/1.1 {status} X", f"Content-Length: {length or len(body)}", *headers]
+    # Said, as a client that does not see the end in time would use the connection again.
+    ends = "Connection: close"
+    head = [f"HTTP/1.1 {status} X", f"Content-Length: {length or len(body)}", ends, *headers]
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
