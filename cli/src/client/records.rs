@@ -25,7 +25,7 @@ pub struct LeaseAnswer {
     pub valid: bool,
     pub reason: Option<String>,
     pub lease: Option<Lease>,
-    pub lease_reason: Option<String>,
+    pub lease_reason: Option<Open<common::LeaseReason>>,
 }
 
 /// The answer to a validation.

@@ -5,7 +5,7 @@ use common::{Claim, ExternalId};
 
 use super::licenses::keys;
 use super::validate::answer::{self, ValidationResult};
-use super::validate::product_id;
+use super::validate::optional_product_id;
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
 
@@ -31,7 +31,7 @@ pub async fn run(ctx: &Context, args: ClaimArgs) -> Result<View> {
         None | Some("-") => keys::read(ctx, "License key").await?,
         Some(given) => keys::parse(given)?,
     };
-    let product_id = product_id(ctx, args.product.as_deref()).await?;
+    let product_id = optional_product_id(ctx, args.product.as_deref()).await?;
     let user = user(ctx, args.user, args.new_users).await?;
     let body = Claim { user_id: user.clone(), key, product_id };
     let Some(claimed) = ctx.client().await?.claim(&body).await? else {

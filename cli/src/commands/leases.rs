@@ -2,7 +2,7 @@
 
 mod verify;
 
-use common::{ExternalId, Lease, Line, RequestLease};
+use common::{ExternalId, Lease, LeaseReason, Line, Open, RequestLease};
 
 use super::validate::product_id;
 use crate::bulk::NewUserFlags;
@@ -46,9 +46,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn issue(ctx: &Context, args: IssueArgs) -> Result<View> {
-    let Some(product_id) = product_id(ctx, Some(&args.product)).await? else {
-        return Err(Error::usage("--product must not be empty."));
-    };
+    let product_id = product_id(ctx, &args.product).await?;
     let user = args.new_users.settle(ctx, vec![args.user.to_string()]).await?.remove(0);
     let user_id = noun::external_id(&user)?;
     let (ttl_seconds, device) = (args.ttl.map(Ttl::get), args.device);
@@ -71,20 +69,22 @@ fn lease_of<'a>(answer: &'a LeaseAnswer, user: &str) -> Result<&'a Lease> {
         let fix = format!("licctl validate {} --explain", quote(user));
         return Err(error.coded(reason).fix(fix));
     }
-    let reason = answer.lease_reason.as_deref().unwrap_or_default();
-    let (why, fix) = match reason {
-        "not_offered" => (
+    let word = answer.lease_reason.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (why, fix) = match answer.lease_reason.as_ref().and_then(Open::known) {
+        Some(LeaseReason::NotOffered) => (
             "the license offers no leases, or only for a given time",
             "give --ttl; or set what it offers: licctl licenses update LICENSE --max-lease 30d",
         ),
-        "ends_soon" => ("the license ends within a minute", "licctl licenses renew LICENSE"),
-        "no_signing_key" => (
+        Some(LeaseReason::EndsSoon) => {
+            ("the license ends within a minute", "licctl licenses renew LICENSE")
+        }
+        Some(LeaseReason::NoSigningKey) => (
             "there are no signing keys, or the server cannot open them",
             "licctl signing-keys list shows them; the server's log says what it lacks",
         ),
-        "too_large" => ("the features of the license are too long", "shorten them"),
-        other => (other, "use a later licctl, which knows this reason"),
+        Some(LeaseReason::TooLarge) => ("the features of the license are too long", "shorten them"),
+        None => (word.as_str(), "use a later licctl, which knows this reason"),
     };
     let message = format!("{user} is licensed, but got no lease: {why}.");
-    Err(Error::new(Exit::Rejected, "", message).coded(reason).fix(fix))
+    Err(Error::new(Exit::Rejected, "", message).coded(word).fix(fix))
 }

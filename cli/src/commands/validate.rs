@@ -45,7 +45,7 @@ pub struct ValidateArgs {
 
 pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if let Some(file) = &args.rows.from {
-        let product = product_id(ctx, args.product.as_deref()).await?;
+        let product = optional_product_id(ctx, args.product.as_deref()).await?;
         let wanted = (args.features.as_slice(), args.expect.as_deref());
         let rows = (&args.rows, args.new_users);
         return from_file::run(ctx, rows, file, product, wanted).await;
@@ -61,7 +61,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if users.is_empty() {
         return nothing_to_do(ctx, answer::FIELDS);
     }
-    let product = product_id(ctx, args.product.as_deref()).await?;
+    let product = optional_product_id(ctx, args.product.as_deref()).await?;
     if args.explain {
         let (expected, features) = (args.expect.as_deref(), args.features.as_slice());
         let question = explain::Question { product, expected, features };
@@ -93,12 +93,17 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
 }
 
 /// The id of a given product. An id is not looked up, because a key of role validate could not.
-pub async fn product_id(ctx: &Context, given: Option<&str>) -> Result<Option<ProductId>> {
+pub async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
+    match given.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Ok(noun::named::<Product>(ctx, given, Purpose::Write).await?.id),
+    }
+}
+
+/// The same, where a product may be left out.
+pub async fn optional_product_id(ctx: &Context, given: Option<&str>) -> Result<Option<ProductId>> {
     let Some(given) = given else { return Ok(None) };
-    Ok(Some(match given.parse() {
-        Ok(id) => id,
-        Err(_) => noun::named::<Product>(ctx, given, Purpose::Write).await?.id,
-    }))
+    product_id(ctx, given).await.map(Some)
 }
 
 /// The colour of a verdict.

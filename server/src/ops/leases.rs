@@ -48,12 +48,6 @@ pub enum Issued {
     Outdated,
 }
 
-impl From<LeaseReason> for Issued {
-    fn from(reason: LeaseReason) -> Self {
-        Self::Refused(reason)
-    }
-}
-
 /// Issues a lease to a user who was just validated, and holds this seat. Where none can be had,
 /// nothing is written.
 pub async fn issue(
@@ -83,7 +77,7 @@ pub async fn issue(
 fn refuse(scope: Scope, reason: LeaseReason, why: &str) -> Issued {
     let tenant = scope.tenant;
     NONE.write(|left_out| tracing::warn!(%tenant, %reason, why, left_out, "no lease was issued"));
-    reason.into()
+    Issued::Refused(reason)
 }
 
 /// Decides again, under the locks of license and seat, notes the lease on the seat, and signs.
@@ -103,7 +97,7 @@ async fn commit(
     };
     let unsigned = claims.unsigned(&signer.kid).map_err(|_| Error::Internal)?;
     if unsigned.len() + SIGNATURE > LARGEST {
-        return Ok(LeaseReason::TooLarge.into());
+        return Ok(Issued::Refused(LeaseReason::TooLarge));
     }
     let token = LeaseClaims::signed(&unsigned, &signer.sign(&unsigned)?);
     let lease = lease(&claims, token)?;

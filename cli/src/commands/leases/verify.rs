@@ -1,7 +1,7 @@
 //! `licctl leases verify`: what a lease says, and whether an application may accept it.
 
 use chrono::TimeDelta;
-use common::{ExternalId, Jwk, LeaseClaims, Line, Timestamp};
+use common::{ExternalId, Jwk, LeaseClaims, Line, ProductId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::plans::joined;
@@ -93,15 +93,12 @@ async fn objection(
     args: &VerifyArgs,
     at: Timestamp,
 ) -> Result<Option<String>> {
-    let product = match args.product.parse() {
-        Ok(id) => Some(id),
-        Err(_) if args.keys.is_some() => {
-            return Err(Error::usage("With --keys, --product must be the id of the product."));
-        }
-        Err(_) => product_id(ctx, Some(&args.product)).await?,
-    };
+    if args.keys.is_some() && args.product.parse::<ProductId>().is_err() {
+        return Err(Error::usage("With --keys, --product must be the id of the product."));
+    }
+    let product = product_id(ctx, &args.product).await?;
     let end = claims.exp + LeaseClaims::TOLERANCE;
-    Ok(if product != Some(claims.aud) {
+    Ok(if product != claims.aud {
         Some(format!("it is for another product, {}", claims.aud))
     } else if args.user.as_ref().is_some_and(|user| *user != claims.sub) {
         Some(format!("it is for another user, {}", claims.sub))
