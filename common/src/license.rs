@@ -182,7 +182,7 @@ pub struct Activation {
     /// The time of the latest successful validation.
     pub last_checked_at: Timestamp,
     /// Until when the last lease holds the seat, with five minutes for clocks. Absent if there was
-    /// none, and in answers of validations and explanations.
+    /// none, and in answers of validations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", sqlx(default))]
     pub leased_until: Option<Timestamp>,

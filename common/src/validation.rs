@@ -180,7 +180,8 @@ pub struct Remedy {
     pub kind: Open<RemedyType>,
     /// Of `free_seats`: how many users must be unassigned, more than one if the limit was lowered.
     pub count: Option<i32>,
-    /// Of `free_seats`: some of the users who hold a seat, longest unused first.
+    /// Of `free_seats`: some of the users who hold a seat, longest unused first, and last those whose
+    /// lease runs.
     pub holders: Vec<UsageActivation>,
     /// Of `raise_limit`: the limit with which one seat is free.
     pub max_seats: Option<MaxSeats>,

@@ -87,6 +87,16 @@ fn the_advice_frees_all_excess_seats() {
     assert_eq!(advice(&ran)[0], "licctl licenses unassign LIC alice bob", "{}", ran.stderr);
 }
 
+/// Who is offline keeps the seat until the lease ends, unless somebody decides otherwise.
+#[test]
+fn the_advice_takes_no_seat_from_who_is_offline() {
+    let mut license = explained("active", None, "exceeded_seats");
+    license["remedies"][0]["holders"][0]["leasedUntil"] = json!("2099-01-01T00:00:00.000Z");
+    let (ran, _) = explain(explanation(Some("exceeded_seats"), &[license]));
+    assert_eq!(advice(&ran), ["licctl licenses update LIC --max-seats 6"], "{}", ran.stderr);
+    assert!(ran.stdout.contains("first, then 1 offline:"), "{}", ran.stdout);
+}
+
 /// A later licd may have reasons and verdicts that this licctl does not know.
 #[test]
 fn unknown_reasons_and_verdicts_are_shown_as_they_are() {

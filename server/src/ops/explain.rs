@@ -140,7 +140,7 @@ fn judge(
     let explained = explained.map(|(found, verdict)| ExplainedLicense {
         sentence: {
             let idle = idle.get(&found.assigned.license.id).map(Vec::as_slice);
-            sentence(verdict, found, idle, decisive, now)
+            sentence(verdict, found, idle, decisive, now) + &offline(&found.assigned, now)
         },
         license: found.assigned.license.clone(),
         product_name: found.product_name.clone(),
@@ -243,6 +243,14 @@ fn sentence(
         },
         Verdict::OtherProduct => format!("Skipped: this license is for {product_name}."),
     }
+}
+
+/// What also holds while the user is offline, whatever the verdict.
+fn offline(assigned: &AssignedLicense, now: Timestamp) -> String {
+    let until = assigned.seat.as_ref().and_then(|seat| seat.lease_until(now));
+    until.map_or_else(String::new, |until| {
+        format!(" Offline a lease licenses the user until {until}.")
+    })
 }
 
 fn full(assigned: &AssignedLicense) -> String {

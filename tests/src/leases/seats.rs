@@ -5,7 +5,7 @@ use common::Timestamp;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Sold, noted, seconds, sold, time};
+use super::{Sold, noted, seconds, sold, text, time};
 use crate::harness::{Answer, App, Caller};
 use crate::terms::long_away;
 
@@ -115,6 +115,11 @@ async fn nobody_takes_the_seat_of_who_is_offline() {
     assert_eq!(app.validate("bob").await.verdict(), "exceeded_seats");
     let explained = app.explain("bob").await;
     assert_eq!(explained["licenses"][0]["verdict"], "exceeded_seats", "{explained}");
+    let own = app.explain("ada").await["licenses"][0].clone();
+    let until = &app.usage(&sold.license).await["activations"][0]["leasedUntil"];
+    assert_eq!(&own["activation"]["leasedUntil"], until);
+    let offline = format!("Offline a lease licenses the user until {}.", text(until));
+    assert!(text(&own["sentence"]).ends_with(&offline), "{own}");
     end_leases(&app, 10).await;
     assert_eq!(app.validate("bob").await.verdict(), "exceeded_seats", "a margin for clocks");
     end_leases(&app, 31).await;
@@ -131,6 +136,8 @@ async fn a_full_license_knows_when_a_lease_ends() {
     long_away(app.db(), "ada", 60).await;
     app.validate("bob").await.data();
     assert_eq!(app.validate("cyd").await.verdict(), "exceeded_seats");
+    let holders = app.explain("cyd").await["licenses"][0]["remedies"][0]["holders"].clone();
+    assert_eq!([&holders[0]["externalId"], &holders[1]["externalId"]], ["bob", "ada"]);
     let next: Vec<(Timestamp,)> = app.rows("select seats_idle_at from licenses").await;
     let waits = next[0].0.since(Timestamp::now());
     assert!(waits > TimeDelta::minutes(4) && waits < TimeDelta::minutes(6), "{waits}: bob's");

@@ -135,6 +135,9 @@ async fn a_seat_with_a_lease_is_taken_away_after_a_question() {
         let path = license_page(&license);
         let page = visitor.get(&path).await.text().await.unwrap();
         assert!(page.contains("offline until") && page.contains(", on desk"), "{page}");
+        app.assign(&license, "eve").await.data();
+        let page = visitor.get(&user_page(&app, "eve").await).await.text().await.unwrap();
+        assert!(page.contains("Unassign ada") && page.contains("offline until"), "{page}");
         let user = app.user("ada").await["id"].as_str().unwrap().to_owned();
         let user = format!("/dashboard/live/users/{user}");
         let (path, fields) = match form {

@@ -2,7 +2,7 @@
 //! right record is unknown, the command lists the candidates.
 
 use common::{
-    ExternalId, Feature, LicenseId, Open, ProductId, Reason, Remedy, RemedyType, Verdict,
+    ExternalId, Feature, LicenseId, Open, ProductId, Reason, Remedy, RemedyType, Timestamp, Verdict,
 };
 
 use crate::client::{ExplainedLicense, Explanation};
@@ -50,13 +50,15 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
         }
         Some(_) => {
             let licenses = explained.licenses.iter();
-            licenses.flat_map(|license| of_license(license, about.user)).collect()
+            licenses
+                .flat_map(|license| of_license(license, about.user, explained.checked_at))
+                .collect()
         }
     }
 }
 
 /// The commands that apply the license's remedies.
-fn of_license(it: &ExplainedLicense, user: &ExternalId) -> Vec<String> {
+fn of_license(it: &ExplainedLicense, user: &ExternalId, now: Timestamp) -> Vec<String> {
     let id = it.license.id;
     let is = |kind: RemedyType| move |remedy: &&Remedy| remedy.kind == kind;
     // Renewing activates an expired license as well, but not a suspended or revoked one.
@@ -65,16 +67,18 @@ fn of_license(it: &ExplainedLicense, user: &ExternalId) -> Vec<String> {
     let look = (it.verdict == Verdict::Revoked && !it.remedies.is_empty())
         .then(|| format!("licctl events list --subject {id}"));
     let remedies = it.remedies.iter().filter(|it| !(renews && is(RemedyType::Activate)(it)));
-    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy, user))).collect()
+    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy, user, now))).collect()
 }
 
-fn command(id: LicenseId, remedy: &Remedy, user: &ExternalId) -> Option<String> {
+fn command(id: LicenseId, remedy: &Remedy, user: &ExternalId, now: Timestamp) -> Option<String> {
     match remedy.kind.known()? {
         RemedyType::Unassign => Some(format!("licctl licenses unassign {id} {}", word(user))),
         RemedyType::FreeSeats => {
             let count = remedy.count.and_then(|count| usize::try_from(count).ok())?;
-            let leave: Vec<String> =
-                remedy.holders.iter().take(count).map(|it| word(&it.external_id)).collect();
+            // The seat of who is offline is not given away without being asked.
+            let online =
+                remedy.holders.iter().filter(|it| it.activation.lease_until(now).is_none());
+            let leave: Vec<String> = online.take(count).map(|it| word(&it.external_id)).collect();
             (leave.len() == count)
                 .then(|| format!("licctl licenses unassign {id} {}", leave.join(" ")))
         }

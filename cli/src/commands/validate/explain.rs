@@ -42,7 +42,7 @@ struct UserExplanation {
     user_id: ExternalId,
     #[serde(flatten)]
     explained: ApiRecord<Explanation>,
-    /// Some holders of a full license, least recently checked first.
+    /// Some holders of a full license, as the remedy names them.
     holders: Vec<UsageActivation>,
     suggested_commands: Vec<String>,
     #[serde(skip)]
@@ -236,9 +236,14 @@ impl HoldersTable {
     fn new(ctx: &Context, license: &ExplainedLicense, holders: &[UsageActivation]) -> Self {
         let used = i64::from(license.seats_used);
         let summary = usage::seats_in_use(used, license.license.max_seats);
+        let is_offline = |it: &UsageActivation| it.activation.lease_until(ctx.now).is_some();
+        let offline = match holders.iter().filter(|it| is_offline(it)).count() {
+            0 => String::new(),
+            offline => format!(", then {offline} offline"),
+        };
         Self {
             license: license.license.id,
-            heading: format!("{summary}; least recently checked first:"),
+            heading: format!("{summary}; least recently checked first{offline}:"),
             table: usage::table(ctx, holders),
             more: used - holders.len() as i64,
         }

@@ -2,7 +2,7 @@
 
 use common::{
     ActivationId, ExplainedLicense, ExternalId, MaxSeats, Reason, Remedy, RemedyType, Status, Term,
-    Timestamp, Verdict,
+    Timestamp, UsageActivation, Verdict,
 };
 
 use super::lost_seat::lost_seat;
@@ -73,7 +73,10 @@ async fn find_remedies(
             let oldest = Page::oldest_first(ActivationId::default(), READ_SEATS);
             let mut holders = seats::page_of_license(conn, scope, license.id, oldest).await?;
             holders.iter_mut().for_each(|holder| checks.show(&mut holder.activation));
-            holders.sort_by_key(|holder| holder.activation.last_checked_at);
+            // Who is offline would not notice before the lease ends, and is unassigned only if asked.
+            holders.sort_by_key(|UsageActivation { activation, .. }| {
+                (activation.lease_until(now).is_some(), activation.last_checked_at)
+            });
             holders.truncate(SHOWN_HOLDERS);
             let used = decides.seats_used;
             let count = Some(used - license.max_seats.map_or(0, MaxSeats::get) + 1);

@@ -341,12 +341,14 @@ pub struct NamedLicense {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
+    /// That of the seat, which a validation does not read.
+    leased_until: Option<Timestamp>,
 }
 
 /// All licenses of one user in the order in which a validation looks at them.
 pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
-    conn.query(
-        "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
+    let mut found: Vec<NamedLicense> = conn.query(
+        "select s.user_id, s.assigned_at, s.leased_until, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
              l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
@@ -362,5 +364,9 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
     .bind_scope(scope)
     .bind(user)
     .fetch_all()
-    .await
+    .await?;
+    for NamedLicense { assigned, leased_until, .. } in &mut found {
+        assigned.seat.iter_mut().for_each(|seat| seat.leased_until = *leased_until);
+    }
+    Ok(found)
 }
