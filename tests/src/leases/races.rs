@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::{Jwk, LeaseClaims};
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{Sold, embedded, noted, sold, text};
@@ -78,6 +79,33 @@ async fn leases_and_seats_agree_on_two_nodes() {
     }
     let running = held.values().filter(|until| until.is_string()).count();
     assert_eq!(running, leased.len());
+    pair.end().await;
+}
+
+/// Whatever two nodes sign around a rotation, the set from before verifies it.
+#[tokio::test(flavor = "multi_thread")]
+async fn leases_verify_while_the_keys_are_rotated() {
+    let pair = Pair::start().await;
+    let users = ["ada", "bob", "cyd", "dan"];
+    let Sold { license, product } =
+        sold(&pair.callers[0], json!({ "maxLeaseSeconds": 3600 }), &users).await;
+    let keys = embedded(&pair.callers[0]).await;
+    let asking = users.into_iter().enumerate().map(|(at, user)| {
+        let sold = Sold { license: license.clone(), product: product.clone() };
+        let (caller, keys) = (&pair.callers[at % 2], &keys);
+        until("the key on standby signs", async move || {
+            let answer = sold.lease(caller, user, json!({})).await;
+            let token = text(&answer["lease"]["token"]);
+            LeaseClaims::verify(token, keys).unwrap();
+            LeaseClaims::verify(token, &keys[1..]).is_ok()
+        })
+    });
+    let set = pair.callers[0].get("/api/v1/signing-keys").await;
+    assert_eq!(set.list()[1]["state"], "standby");
+    let next = json!({ "standby": set.list()[1]["id"] });
+    let rotated = pair.callers[0].post("/api/v1/admin/signing-keys/rotate", next);
+    let (_, rotated) = tokio::join!(join_all(asking), rotated);
+    rotated.data();
     pair.end().await;
 }
 
