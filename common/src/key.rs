@@ -103,7 +103,7 @@ pub struct CreateKey {
 }
 
 /// The body of `POST /api/v1/admin/keys/{id}/roll`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollKey {

@@ -229,7 +229,7 @@ string_enum! {
 }
 
 /// The body of `POST /api/v1/admin/webhooks/{id}/replay`: one of both.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplayWebhook {

@@ -1,12 +1,10 @@
 //! Events.
 
-use axum::extract::State;
 use common::{Event, EventType, List, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, ListOrder, Query, Sequence};
@@ -38,11 +36,9 @@ pub struct ListEvents {
 }
 
 pub async fn list(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<ListEvents>,
 ) -> Result<Streamed<List<Event>>, Error> {
-    let view = app.ops.view(caller.scope);
     let ListEvents { r#type: kind, subject, user_id: user, from, to, order, .. } = query;
     let after = query.after.map(|after| after.0);
     let params = ListParams { order, ..ListParams::new(after, query.limit) };

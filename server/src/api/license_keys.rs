@@ -12,31 +12,26 @@ use super::{Unfiltered, validate};
 use crate::error::{Error, LicenseKeyFault};
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
-use crate::http::credentials::{Admin, Caller, Reader, Validator};
+use crate::http::credentials::{Caller, Reader, Validator};
 use crate::http::extract::{Id, Json, Lenient, Limit, NoQuery, Query};
-use crate::http::idempotency::Idempotency;
+use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::ops::{license_keys, licenses};
 
 pub async fn create(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     Json(body): Json<CreateLicenseKey>,
 ) -> Result<Once<Upserted<CreatedLicenseKey>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops.once(caller.origin(), key, |change| license_keys::create(change, id, body)).await
+    writer.once(body, |change, body| license_keys::create(change, id, body)).await
 }
 
 pub async fn of_license(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<LicenseId>,
     Query(query): Query<Unfiltered<LicenseKeyId>>,
 ) -> Result<Streamed<List<LicenseKey>>, Error> {
-    let view = app.ops.view(caller.scope);
     licenses::get(view.clone(), id).await?;
     let params = ListParams::new(query.after, query.limit);
     Streamed::list(params, move |page| license_keys::of_license(view.clone(), id, page)).await
@@ -55,44 +50,35 @@ pub struct SearchLicenseKeys {
 }
 
 pub async fn search(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<SearchLicenseKeys>,
 ) -> Result<Streamed<List<LicenseKey>>, Error> {
-    let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
     let read = move |page| license_keys::by_suffix(view.clone(), query.search.clone(), page);
     Streamed::list(params, read).await
 }
 
 pub async fn find(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Json(body): Json<FindLicenseKey>,
 ) -> Result<Data<LicenseKey>, Error> {
-    license_keys::find(app.ops.view(caller.scope), &body.key).await.map(Data)
+    license_keys::find(view, &body.key).await.map(Data)
 }
 
 pub async fn reissue(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseKeyId>,
     _: NoQuery,
 ) -> Result<Once<Created<CreatedLicenseKey>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops.once(caller.origin(), key, |change| license_keys::reissue(change, id)).await
+    writer.once((), |change, ()| license_keys::reissue(change, id)).await
 }
 
 pub async fn revoke(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseKeyId>,
     _: NoQuery,
 ) -> Result<Once<Changed<LicenseKey>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops.once(caller.origin(), key, |change| license_keys::revoke(change, id)).await
+    writer.once((), |change, ()| license_keys::revoke(change, id)).await
 }
 
 /// Who has the license already gets the answer of a validation, without a lock or a turn to write,

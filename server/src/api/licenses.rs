@@ -1,6 +1,5 @@
 //! Licenses, and the users to whom they are assigned.
 
-use axum::extract::State;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
     LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, OnLease, PlanId,
@@ -11,28 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Leases;
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
-use crate::http::credentials::{Admin, Reader};
+use crate::http::credentials::Reader;
 use crate::http::extract::{
     ExternalIdParam, Id, Json, JsonAndQuery, Limit, NoQuery, Query, filter,
 };
-use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
-use crate::ops::change::Change;
+use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::ops::release;
 
 pub async fn create(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Json(body): Json<CreateLicense>,
 ) -> Result<Once<Created<LicenseDetails>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops.once(caller.origin(), key, |change| licenses::create(change, body)).await
+    writer.once(body, licenses::create).await
 }
 
 /// The query of the list of licenses.
@@ -67,11 +61,9 @@ pub struct ListLicenses {
 }
 
 pub async fn list(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<ListLicenses>,
 ) -> Result<Streamed<List<LicenseWithSeats>>, Error> {
-    let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
     let now = Timestamp::now();
     let query = LicenseQuery {
@@ -88,67 +80,49 @@ pub async fn list(
 }
 
 pub async fn get(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<LicenseId>,
     _: NoQuery,
 ) -> Result<Single<LicenseWithSeats>, Error> {
-    licenses::get(app.ops.view(caller.scope), id).await.map(Single)
+    licenses::get(view, id).await.map(Single)
 }
 
 pub async fn update(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Once<Changed<LicenseDetails>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops
-        .once(caller.origin(), key, |change| licenses::update(change.expecting(expected), id, body))
-        .await
+    writer.expecting(expected).once(body, |change, body| licenses::update(change, id, body)).await
 }
 
 pub async fn set_status(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Once<Changed<LicenseDetails>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops
-        .once(caller.origin(), key, |change| {
-            licenses::set_status(change.expecting(expected), id, body.status)
-        })
+    writer
+        .expecting(expected)
+        .once(body, |change, body| licenses::set_status(change, id, body.status))
         .await
 }
 
 pub async fn delete(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     _: NoQuery,
 ) -> Result<Once<Changed<LicenseDetails>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops
-        .once(caller.origin(), key, |change| licenses::delete(change.expecting(expected), id))
-        .await
+    writer.expecting(expected).once((), |change, ()| licenses::delete(change, id)).await
 }
 
 pub async fn assign(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
 ) -> Result<Once<Upserted<Assignment>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops.once(caller.origin(), key, |change| licenses::assign(change, id, body)).await
+    writer.once(body, |change, body| licenses::assign(change, id, body)).await
 }
 
 /// The query of the list of a license's assignments.
@@ -166,12 +140,10 @@ pub struct ListAssignments {
 }
 
 pub async fn assignments(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<LicenseId>,
     Query(query): Query<ListAssignments>,
 ) -> Result<Streamed<List<LicenseAssignment>>, Error> {
-    let view = app.ops.view(caller.scope);
     licenses::get(view.clone(), id).await?;
     let params = ListParams::new(query.after, query.limit);
     Streamed::list(params, move |page| licenses::assignments(view.clone(), id, query.key, page))
@@ -179,47 +151,39 @@ pub async fn assignments(
 }
 
 pub async fn unassign(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
     Query(leases): Query<Leases>,
 ) -> Result<Once<Changed<Assignment>>, Error> {
-    let key = idempotency.dropping_leases(leases.drops()).of(&())?;
-    app.ops
-        .once(caller.origin(), key, |change| async move {
-            let change = change.dropping_leases(leases.drops());
+    writer
+        .dropping_leases(leases.drops())
+        .once((), |change, ()| async move {
             Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
         })
         .await
 }
 
 pub async fn release(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     JsonAndQuery(body, leases): JsonAndQuery<ReleaseSeat, Leases>,
 ) -> Result<Once<Changed<Released>>, Error> {
-    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
-    let release = |change: Change| {
-        release::release_one(change.dropping_leases(leases.drops()), id, body.user_id)
-    };
-    app.ops.once(caller.origin(), key, release).await
+    writer
+        .dropping_leases(leases.drops())
+        .once(body, |change, body| release::release_one(change, id, body.user_id))
+        .await
 }
 
 pub async fn transfer(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     JsonAndQuery(body, leases): JsonAndQuery<TransferLicense, Leases>,
 ) -> Result<Once<Changed<LicenseAssignment>>, Error> {
-    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
-    let transfer =
-        |change: Change| licenses::transfer(change.dropping_leases(leases.drops()), id, body);
-    app.ops.once(caller.origin(), key, transfer).await
+    writer
+        .dropping_leases(leases.drops())
+        .once(body, |change, body| licenses::transfer(change, id, body))
+        .await
 }
 
 /// The query that names the user to unassign.
@@ -236,16 +200,13 @@ pub struct UnassignUser {
 
 /// Like [`unassign`], for users whose ids cannot be part of a path: `.` and `..`.
 pub async fn unassign_by_query(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<LicenseId>,
     Query(query): Query<UnassignUser>,
 ) -> Result<Once<Changed<Assignment>>, Error> {
-    let key = idempotency.of(&query)?;
-    app.ops
-        .once(caller.origin(), key, |change| async move {
-            let change = change.dropping_leases(query.leases.is_some());
+    writer
+        .dropping_leases(query.leases.is_some())
+        .once(query, |change, query| async move {
             Ok(Changed(licenses::unassign(change, id, Some(query.user_id)).await?.assignment))
         })
         .await

@@ -1,12 +1,10 @@
 //! Validations that were refused.
 
-use axum::extract::State;
 use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::ListParams;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query, filter};
@@ -47,8 +45,7 @@ pub struct ListRefusals {
 }
 
 pub async fn list(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<ListRefusals>,
 ) -> Result<DescendingPage<UserRefusal>, Error> {
     let filter = RefusalFilter {
@@ -60,7 +57,6 @@ pub async fn list(
         plan: query.plan_id,
         license: query.license_id,
     };
-    let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
     DescendingPage::list(params, |page| outcomes::refusals(view, filter, page)).await
 }

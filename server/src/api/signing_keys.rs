@@ -7,21 +7,19 @@ use super::Unfiltered;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
-use crate::http::credentials::{Admin, Caller};
+use crate::http::credentials::Caller;
 use crate::http::extract::{Id, Json, NoQuery, Query};
-use crate::http::idempotency::Idempotency;
+use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::signing_keys;
 
 pub async fn create(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     _: NoQuery,
 ) -> Result<Once<Created<SigningKeys>>, Error> {
-    let (key, keys) = (idempotency.of(&())?, &app.secrets);
-    app.ops.once(caller.origin(), key, |change| signing_keys::create(change, keys)).await
+    writer.once((), |change, ()| signing_keys::create(change, &app.secrets)).await
 }
 
 /// Public keys are for every role.
@@ -37,21 +35,16 @@ pub async fn list(
 
 pub async fn rotate(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Json(body): Json<RotateSigningKeys>,
 ) -> Result<Once<Changed<SigningKeys>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
-    app.ops.once(caller.origin(), key, |change| signing_keys::rotate(change, keys, body)).await
+    writer.once(body, |change, body| signing_keys::rotate(change, &app.secrets, body)).await
 }
 
 pub async fn delete(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<SigningKeyId>,
     _: NoQuery,
 ) -> Result<Once<Changed<SigningKey>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops.once(caller.origin(), key, |change| signing_keys::delete(change, id)).await
+    writer.once((), |change, ()| signing_keys::delete(change, id)).await
 }

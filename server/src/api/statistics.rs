@@ -1,12 +1,10 @@
 //! The number of validations by outcome.
 
-use axum::extract::State;
 use common::{Statistics, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::credentials::Reader;
 use crate::http::extract::Query;
@@ -26,9 +24,8 @@ pub struct Period {
 }
 
 pub async fn get(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(period): Query<Period>,
 ) -> Result<Data<Statistics>, Error> {
-    outcomes::statistics(app.ops.view(caller.scope), period.from, period.to).await.map(Data)
+    outcomes::statistics(view, period.from, period.to).await.map(Data)
 }

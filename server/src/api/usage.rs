@@ -1,11 +1,9 @@
 //! The use of a license.
 
-use axum::extract::State;
 use common::{ActivationId, LicenseId, Paged, Usage};
 
 use super::Unfiltered;
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Query};
@@ -13,12 +11,10 @@ use crate::http::json::text;
 use crate::ops::usage::{self, LicenseUsage};
 
 pub async fn get(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<LicenseId>,
     Query(query): Query<Unfiltered<ActivationId>>,
 ) -> Result<Streamed<Paged<Usage>>, Error> {
-    let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
     let page = params.first_long_page();
     let LicenseUsage { license, seats, users, first } = usage::read(&view, id, page).await?;

@@ -1,31 +1,25 @@
 //! Users.
 
-use axum::extract::State;
 use common::{CreateUser, List, UpdateUser, User, UserId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Leases;
 use crate::error::Error;
-use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
-use crate::http::credentials::{Admin, Reader};
+use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Json, JsonAndQuery, Limit, NoQuery, Query};
-use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
-use crate::ops::change::Change;
+use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
 
 pub async fn create(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Json(body): Json<CreateUser>,
 ) -> Result<Once<Upserted<User>>, Error> {
-    let key = idempotency.of(&body)?;
-    app.ops.once(caller.origin(), key, |change| users::create(change, body)).await
+    writer.once(body, users::create).await
 }
 
 /// The query of the list of users.
@@ -49,11 +43,9 @@ pub struct ListUsers {
 }
 
 pub async fn list(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<ListUsers>,
 ) -> Result<Streamed<List<User>>, Error> {
-    let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
     let ListUsers { external_id, search, similar_to, .. } = query;
     let query = UserQuery { external_id, search, similar_to };
@@ -61,40 +53,35 @@ pub async fn list(
 }
 
 pub async fn get(
-    State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<UserId>,
     _: NoQuery,
 ) -> Result<Single<User>, Error> {
-    users::get(app.ops.view(caller.scope), id).await.map(Single)
+    users::get(view, id).await.map(Single)
 }
 
 pub async fn update(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     JsonAndQuery(body, leases): JsonAndQuery<UpdateUser, Leases>,
 ) -> Result<Once<Changed<User>>, Error> {
-    let key = idempotency.dropping_leases(leases.drops()).of(&body)?;
-    let update = |change: Change| {
-        users::update(change.expecting(expected).dropping_leases(leases.drops()), id, body)
-    };
-    app.ops.once(caller.origin(), key, update).await
+    writer
+        .expecting(expected)
+        .dropping_leases(leases.drops())
+        .once(body, |change, body| users::update(change, id, body))
+        .await
 }
 
 pub async fn delete(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     Query(leases): Query<Leases>,
 ) -> Result<Once<Changed<User>>, Error> {
-    let key = idempotency.dropping_leases(leases.drops()).of(&())?;
-    let delete = |change: Change| {
-        users::delete(change.expecting(expected).dropping_leases(leases.drops()), id)
-    };
-    app.ops.once(caller.origin(), key, delete).await
+    writer
+        .expecting(expected)
+        .dropping_leases(leases.drops())
+        .once((), |change, ()| users::delete(change, id))
+        .await
 }

@@ -14,31 +14,28 @@ use crate::http::App;
 use crate::http::answer::{Data, ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
-use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
 use crate::http::newest_first::DescendingPage;
-use crate::ops::change::Change;
+use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::webhooks;
 
 pub async fn create(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Json(body): Json<CreateWebhook>,
 ) -> Result<Once<Created<CreatedWebhook>>, Error> {
     webhooks::check(app.webhooks.client(), &body.url)?;
-    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
-    app.ops.once(caller.origin(), key, |change| webhooks::create(change, keys, body)).await
+    writer.once(body, |change, body| webhooks::create(change, &app.secrets, body)).await
 }
 
 pub async fn list(
     State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Query(query): Query<Unfiltered<WebhookId>>,
 ) -> Result<Streamed<List<Webhook>>, Error> {
-    let (view, keys) = (app.ops.view(caller.scope), app.secrets.clone());
+    let keys = app.secrets.clone();
     let params = ListParams::new(query.after, query.limit);
     let read = move |page| {
         let (view, keys) = (view.clone(), keys.clone());
@@ -49,71 +46,64 @@ pub async fn list(
 
 pub async fn get(
     State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Single<Webhook>, Error> {
-    webhooks::get(app.ops.view(caller.scope), &app.secrets, id).await.map(Single)
+    webhooks::get(view, &app.secrets, id).await.map(Single)
 }
 
 pub async fn update(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<WebhookId>,
     Json(body): Json<UpdateWebhook>,
 ) -> Result<Once<Changed<Webhook>>, Error> {
     body.url.as_ref().map_or(Ok(()), |url| webhooks::check(app.webhooks.client(), url))?;
-    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
-    let update = |change: Change| webhooks::update(change.expecting(expected), keys, id, body);
-    app.ops.once(caller.origin(), key, update).await
+    writer
+        .expecting(expected)
+        .once(body, |change, body| webhooks::update(change, &app.secrets, id, body))
+        .await
 }
 
 pub async fn delete(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Once<Changed<Webhook>>, Error> {
-    let (key, keys) = (idempotency.of(&())?, &app.secrets);
-    let delete = |change: Change| webhooks::delete(change.expecting(expected), keys, id);
-    app.ops.once(caller.origin(), key, delete).await
+    writer
+        .expecting(expected)
+        .once((), |change, ()| webhooks::delete(change, &app.secrets, id))
+        .await
 }
 
 pub async fn roll(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<WebhookId>,
     Json(body): Json<RollKey>,
 ) -> Result<Once<Created<CreatedWebhook>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
-    app.ops.once(caller.origin(), key, |change| webhooks::roll(change, keys, id, &body)).await
+    writer.once(body, |change, body| webhooks::roll(change, &app.secrets, id, body)).await
 }
 
 pub async fn replay(
     State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<WebhookId>,
     Json(body): Json<ReplayWebhook>,
 ) -> Result<Once<Changed<Webhook>>, Error> {
-    let (key, keys) = (idempotency.of(&body)?, &app.secrets);
-    app.ops.once(caller.origin(), key, |change| webhooks::replay(change, keys, id, &body)).await
+    writer.once(body, |change, body| webhooks::replay(change, &app.secrets, id, body)).await
 }
 
 pub async fn retry(
-    State(app): State<App>,
-    Admin(caller): Admin,
-    idempotency: Idempotency,
+    writer: Writer,
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Once<Changed<Retried>>, Error> {
-    let key = idempotency.of(&())?;
-    app.ops.once(caller.origin(), key, |change| webhooks::retry(change, id)).await
+    writer.once((), |change, ()| webhooks::retry(change, id)).await
 }
 
 /// The query of the list of a webhook's failures.
@@ -128,11 +118,10 @@ pub struct ListFailures {
 
 pub async fn failures(
     State(app): State<App>,
-    Reader(caller): Reader,
+    Reader(view): Reader,
     Id(id): Id<WebhookId>,
     Query(query): Query<ListFailures>,
 ) -> Result<DescendingPage<WebhookFailure>, Error> {
-    let view = app.ops.view(caller.scope);
     webhooks::get(view.clone(), &app.secrets, id).await?;
     let params = ListParams::new(query.after, query.limit);
     DescendingPage::list(params, move |page| webhooks::failures(view, id, page)).await

@@ -1,7 +1,8 @@
 //! The caller of a request and its permissions.
 //!
-//! A permission is a parameter: a handler that changes records takes [`Admin`], so the check cannot
-//! be forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read.
+//! A permission is a parameter: a handler that changes records takes an [`Admin`], or a
+//! [`Writer`](super::writer::Writer), which is one, so the check cannot be forgotten. It comes before
+//! the body, so that 401, 429 and 403 are decided before one is read.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -13,6 +14,7 @@ use crate::error::Error;
 use crate::events::{Actor, Origin};
 use crate::http::App;
 use crate::http::context::RequestContext;
+use crate::ops::view::View;
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyWithTenant};
 use crate::validation::ValidationRequest;
@@ -44,8 +46,8 @@ impl Caller {
 /// A caller that may change records.
 pub struct Admin(pub Caller);
 
-/// A caller that may read records.
-pub struct Reader(pub Caller);
+/// What a caller sees that may read records.
+pub struct Reader(pub View);
 
 /// A caller that may validate users.
 pub struct Validator(pub Caller);
@@ -80,20 +82,21 @@ pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
 }
 
 macro_rules! permissions {
-    ($($name:ident: $permission:ident;)*) => {$(
+    ($($name:ident: $permission:ident, $of:expr;)*) => {$(
         impl FromRequestParts<App> for $name {
             type Rejection = Error;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
                 let caller = Caller::from_request_parts(parts, app).await?;
-                Permission::$permission.check(caller.key.role).map(|()| Self(caller))
+                Permission::$permission.check(caller.key.role)?;
+                Ok(Self($of(app, caller)))
             }
         }
     )*};
 }
 
 permissions! {
-    Admin: Administer;
-    Reader: Read;
-    Validator: Validate;
+    Admin: Administer, |_, caller| caller;
+    Reader: Read, |app: &App, caller: Caller| app.ops.view(caller.scope);
+    Validator: Validate, |_, caller| caller;
 }

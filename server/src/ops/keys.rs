@@ -131,7 +131,7 @@ async fn is_last_admin(change: &mut Change, id: KeyId) -> Result<bool, Error> {
 pub async fn roll(
     mut change: Change,
     id: KeyId,
-    roll: &RollKey,
+    roll: RollKey,
 ) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
     let is_last = is_last_admin(&mut change, id).await?;

@@ -250,7 +250,7 @@ pub async fn roll(
     mut change: Change,
     keys: &SecretKeys,
     id: WebhookId,
-    roll: &RollKey,
+    roll: RollKey,
 ) -> Result<Created<CreatedWebhook>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -284,7 +284,7 @@ pub async fn replay(
     mut change: Change,
     keys: &SecretKeys,
     id: WebhookId,
-    replay: &ReplayWebhook,
+    replay: ReplayWebhook,
 ) -> Result<Changed<Webhook>, Error> {
     let scope = change.scope();
     let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;

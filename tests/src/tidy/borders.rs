@@ -40,8 +40,10 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "ops",
             "ops::readiness",
             "validation::*",
-            // Who acts.
+            // Who acts, and how.
             "events::*",
+            "ops::change",
+            "ops::view",
             // What answers and idempotency keys are made of.
             "ops::etag",
             "ops::idempotency",

@@ -21,6 +21,7 @@ use crate::http::extract::{
 };
 use crate::http::idempotency::{Idempotency, MAX_LENGTH};
 use crate::http::if_match::IfMatch;
+use crate::http::writer::Writer;
 use crate::validation::ValidationRequest;
 
 /// The name of the security scheme.
@@ -88,6 +89,13 @@ fn body<T: Example>(ctx: &mut GenContext, operation: &mut Operation, too_large: 
     let unreadable = [Refusal::RequestTimeout, too_large, Refusal::UnsupportedMediaType];
     refuse(operation, &[Refusal::InvalidBody]);
     refuse(operation, &unreadable);
+}
+
+impl OperationInput for Writer {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Admin::operation_input(ctx, operation);
+        Idempotency::operation_input(ctx, operation);
+    }
 }
 
 impl OperationInput for Idempotency {

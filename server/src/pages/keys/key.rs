@@ -109,7 +109,7 @@ pub async fn roll(
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
         let once = idempotency.of(&fields)?;
-        let rolled = app.ops.once(visitor.origin(), once, |change| keys::roll(change, id, &roll));
+        let rolled = app.ops.once(visitor.origin(), once, |change| keys::roll(change, id, roll));
         let Created(created) = rolled.await?.of_secret()?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
         Ok(show_created(&visitor, created, Some(end))?)

@@ -198,7 +198,7 @@ async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Res
         (ReplayWebhook { after: None, since }, Notice::WebhookReplayed)
     };
     let change = visitor.change(app, None).await?;
-    let Changed(_) = webhooks::replay(change, keys, id, &replay).await?;
+    let Changed(_) = webhooks::replay(change, keys, id, replay).await?;
     Ok(notice.into())
 }
 
@@ -212,7 +212,7 @@ async fn roll(
     let overlap = required::<OverlapSeconds>("overlap", "The overlap", &form.overlap)?;
     let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &app.secrets);
     let once = idempotency.of(form)?;
-    let rolling = app.ops.once(visitor.origin(), once, |it| webhooks::roll(it, keys, id, &roll));
+    let rolling = app.ops.once(visitor.origin(), once, |it| webhooks::roll(it, keys, id, roll));
     let Created(created) = rolling.await?.of_secret()?;
     shown(visitor, created, true)
 }
