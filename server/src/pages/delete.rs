@@ -1,13 +1,11 @@
 //! The forms that delete a record. Which record may go is decided by the operations.
 
-use axum::extract::State;
 use axum::response::Response;
 use common::{LicenseId, PlanId, ProductId, UserId, WebhookId};
 use serde::{Deserialize, Serialize};
 
 use super::{Editor, Notice, Visitor, leases};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::{licenses, plans, products, users, webhooks};
 
@@ -16,48 +14,44 @@ use crate::ops::{licenses, plans, products, users, webhooks};
 pub struct NoFields {}
 
 pub async fn product(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<ProductId>,
     Form { seen, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
+    let change = visitor.change(seen).await?;
     let deleted = Box::pin(products::delete(change, id)).await;
     let kept = (format!("/products/{id}"), Notice::ProductKept);
     next_page(&visitor, deleted, ("/products", Notice::ProductDeleted), kept)
 }
 
 pub async fn plan(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<PlanId>,
     Form { seen, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
+    let change = visitor.change(seen).await?;
     let deleted = Box::pin(plans::delete(change, id)).await;
     let kept = (format!("/plans/{id}"), Notice::PlanKept);
     next_page(&visitor, deleted, ("/products", Notice::PlanDeleted), kept)
 }
 
 pub async fn license(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<LicenseId>,
     Form { seen, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
+    let change = visitor.change(seen).await?;
     let deleted = Box::pin(licenses::delete(change, id)).await;
     let kept = (format!("/licenses/{id}"), Notice::LicenseKept);
     next_page(&visitor, deleted, ("/licenses", Notice::LicenseDeleted), kept)
 }
 
 pub async fn user(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
     Form { seen, drops_leases, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?.dropping_leases(drops_leases);
+    let change = visitor.change(seen).await?.dropping_leases(drops_leases);
     let deleted = Box::pin(users::delete(change, id)).await;
     let page = format!("/users/{id}");
     if let Err(Error::LeaseRunning(until)) = deleted {
@@ -69,13 +63,12 @@ pub async fn user(
 }
 
 pub async fn webhook(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<WebhookId>,
     Form { seen, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
-    let deleted = Box::pin(webhooks::delete(change, &app.secrets, id)).await;
+    let change = visitor.change(seen).await?;
+    let deleted = Box::pin(webhooks::delete(change, &visitor.app.secrets, id)).await;
     let kept = (format!("/webhooks/{id}"), Notice::ChangedMeanwhile);
     next_page(&visitor, deleted, ("/webhooks", Notice::WebhookDeleted), kept)
 }

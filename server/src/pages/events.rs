@@ -1,7 +1,6 @@
 //! The feed of events, with what each of them changed.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use common::{Event, EventType, Open};
@@ -11,7 +10,6 @@ use serde_json::Value;
 use super::event_line::{EventLine, is_deletion};
 use super::{Chip, Layout, Pager, Paging, Viewer, page};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::events::{self, EventQuery};
 
@@ -37,7 +35,6 @@ pub struct EventsFilter {
 }
 
 pub async fn list(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Query(filter): Query<EventsFilter>,
 ) -> Result<Response, Error> {
@@ -50,7 +47,7 @@ pub async fn list(
     };
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let paging = Paging { others: &fields, ..Paging::new(&filter.before) };
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let list = format!("{}/events", visitor.layout.base());
     let chips = Chip::all(&view, &list, &fields, [("User", "user"), ("Record", "subject")]).await?;
     let mut events = events::page(view, query, paging.page()).await?;

@@ -5,7 +5,6 @@ mod key;
 pub mod signing;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::Duration;
@@ -20,7 +19,6 @@ use super::{
     end_of_day, filters, once, page, required,
 };
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::change::Change;
 use crate::ops::keys::EXPIRES_SOON;
@@ -60,21 +58,16 @@ struct KeysPage {
     once: String,
 }
 
-pub async fn list(
-    State(app): State<App>,
-    Viewer(visitor): Viewer,
-    Query(query): Query<Before>,
-) -> Result<Response, Error> {
-    show_list(&app, visitor, query, FormState::default()).await
+pub async fn list(Viewer(visitor): Viewer, Query(query): Query<Before>) -> Result<Response, Error> {
+    show_list(visitor, query, FormState::default()).await
 }
 
 async fn show_list(
-    app: &App,
     visitor: Visitor,
     query: Before,
     form: FormState<KeyForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let paging = Paging::new(&query.before);
     let mut keys = keys::page(view.clone(), paging.page()).await?;
     let pager = paging.pager(&mut keys, |key| key.id);
@@ -159,22 +152,19 @@ struct KeyCreatedPage {
 
 /// The response is the only one that ever shows the key.
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let once = idempotency.of(&fields)?;
         let create = async |change: Change| {
             let new = fields.read(visitor.layout.mode, change.now)?;
             keys::create(change, new).await
         };
-        let Created(created) = app.ops.once(visitor.origin(), once, create).await?.of_secret()?;
+        let Created(created) = visitor.once(idempotency, &fields, create).await?.of_secret()?;
         Ok(show_created(&visitor, created, None)?)
     });
     let created = created.await;
-    let again =
-        |visitor, error| show_list(&app, visitor, Before::default(), FormState { fields, error });
+    let again = |visitor, error| show_list(visitor, Before::default(), FormState { fields, error });
     visitor.respond(created, again).await
 }
 
@@ -188,11 +178,10 @@ fn show_created(
 }
 
 pub async fn end_session(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<SessionId>,
 ) -> Result<Response, Error> {
-    sessions::end(visitor.change(&app, None).await?, id).await?;
+    sessions::end(visitor.change(None).await?, id).await?;
     Ok(visitor.redirect("/keys", Notice::SessionEnded))
 }
 

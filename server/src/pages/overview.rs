@@ -6,7 +6,6 @@ mod steps;
 use std::cmp::Reverse;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
@@ -23,7 +22,6 @@ use super::keys::state;
 use super::webhooks::state as webhook_state;
 use super::{Layout, SeatsBar, Viewer, filters, page, refusals};
 use crate::error::Error;
-use crate::http::App;
 use crate::ops::events::EventQuery;
 use crate::ops::licenses::{ExpiryFilter, Names};
 use crate::ops::outcomes::RefusalFilter;
@@ -57,8 +55,8 @@ struct OverviewPage {
     events: Vec<Event>,
 }
 
-pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Response, Error> {
-    let (view, now) = (app.ops.view(visitor.scope), Timestamp::now());
+pub async fn show(Viewer(visitor): Viewer) -> Result<Response, Error> {
+    let (view, now) = (visitor.view(), Timestamp::now());
     let hours = outcomes::statistics(view.clone(), Some(first_day(now)), Some(now)).await?.hours;
     let validations = Validations::of(visitor.layout.base(), &hours);
     if validations.is_none()
@@ -75,7 +73,7 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
     let names = licenses::names(view.clone(), &shown).await?;
     let keys = keys::needing_attention(view.clone(), now, SHOWN as i64).await?;
-    let mut webhooks = webhooks::all(view.clone(), &app.secrets).await?;
+    let mut webhooks = webhooks::all(view.clone(), &visitor.app.secrets).await?;
     webhooks.retain(Webhook::needs_attention);
     let newest = Page::newest_first(None, SHOWN as i64);
     let events = events::page(view, EventQuery::default(), newest).await?;

@@ -1,7 +1,6 @@
 //! The page of a plan, and the form for its terms.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{
     CreatePlan, ExpiresFrom, Feature, Features, Line, Plan, PlanField, PlanId, Product, ProductId,
@@ -14,7 +13,6 @@ use super::{
     filters, meanwhile, optional, page, required,
 };
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
@@ -28,22 +26,17 @@ struct PlanPage {
     plan_form: FormState<PlanForm>,
 }
 
-pub async fn get(
-    State(app): State<App>,
-    Viewer(visitor): Viewer,
-    Id(id): Id<PlanId>,
-) -> Result<Response, Error> {
-    show(&app, visitor, id, None).await
+pub async fn get(Viewer(visitor): Viewer, Id(id): Id<PlanId>) -> Result<Response, Error> {
+    show(visitor, id, None).await
 }
 
 /// Shows the plan; `sent` is the form for it, if that was refused.
 async fn show(
-    app: &App,
     visitor: Visitor,
     id: PlanId,
     sent: Option<FormState<PlanForm>>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let plan = plans::get(view.clone(), id).await?;
     let product = products::get(view, plan.product_id).await?;
     let plan_form = sent.unwrap_or_else(|| FormState::new(PlanForm::of(&plan)));
@@ -52,22 +45,21 @@ async fn show(
 }
 
 pub async fn update(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<PlanId>,
     Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let updated = Box::pin(async {
         let stored = plans::get(view.clone(), id).await?;
         let update = fields.update(&stored.features)?;
-        let change = visitor.change(&app, seen).await?;
+        let change = visitor.change(seen).await?;
         let Changed(plan) = plans::update(change, id, update).await?;
         let notice = Notice::PlanUpdated.unless(plan == stored);
         Ok(visitor.redirect(&format!("/plans/{id}"), notice))
     });
     let updated = meanwhile::explain(view.clone(), id, updated).await;
-    let again = |visitor, error| show(&app, visitor, id, Some(FormState { fields, error }));
+    let again = |visitor, error| show(visitor, id, Some(FormState { fields, error }));
     visitor.respond(updated, again).await
 }
 

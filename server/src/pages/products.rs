@@ -1,7 +1,6 @@
 //! Products, with their plans.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{CreateProduct, Line, Plan, PlanId, Product, ProductField, ProductId, UpdateProduct};
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,6 @@ use super::{
     counted, filters, meanwhile, once, optional, page, required,
 };
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
@@ -41,21 +39,16 @@ struct ListedProduct {
     more_exist: bool,
 }
 
-pub async fn list(
-    State(app): State<App>,
-    Viewer(visitor): Viewer,
-    Query(query): Query<Before>,
-) -> Result<Response, Error> {
-    show_list(&app, visitor, query, FormState::default()).await
+pub async fn list(Viewer(visitor): Viewer, Query(query): Query<Before>) -> Result<Response, Error> {
+    show_list(visitor, query, FormState::default()).await
 }
 
 async fn show_list(
-    app: &App,
     visitor: Visitor,
     query: Before,
     form: FormState<ProductForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let paging = Paging { rows: LISTED_PRODUCTS, ..Paging::new(&query.before) };
     let mut found = products::page(view.clone(), paging.page()).await?;
     let pager = paging.pager(&mut found, |product| product.id);
@@ -102,15 +95,14 @@ impl ProductForm {
 }
 
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
         let new = fields.read()?;
         let create = async |change| products::create(change, new).await.map(|it| it.0.id);
-        let id: ProductId = visitor.create(&app, idempotency, &fields, create).await?;
-        let view = app.ops.view(visitor.scope);
+        let id: ProductId = visitor.create(idempotency, &fields, create).await?;
+        let view = visitor.view();
         let others = products::page(view, Page::newest_first(None, COMPARED)).await?;
         let same_name = others.iter().filter(|it| it.name.as_str() == fields.name.trim()).count();
         let notice =
@@ -118,8 +110,7 @@ pub async fn create(
         Ok(visitor.redirect(&format!("/products/{id}"), notice))
     });
     let created = created.await;
-    let again =
-        |visitor, error| show_list(&app, visitor, Before::default(), FormState { fields, error });
+    let again = |visitor, error| show_list(visitor, Before::default(), FormState { fields, error });
     visitor.respond(created, again).await
 }
 
@@ -136,24 +127,22 @@ struct ProductPage {
 }
 
 pub async fn get(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Id(id): Id<ProductId>,
     Query(query): Query<Before>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, query, None, FormState::default()).await
+    show(visitor, id, query, None, FormState::default()).await
 }
 
 /// Shows the product; `sent` is the form for it, if that was refused.
 async fn show(
-    app: &App,
     visitor: Visitor,
     id: ProductId,
     query: Before,
     sent: Option<FormState<ProductForm>>,
     plan_form: FormState<PlanForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let product = products::get(view.clone(), id).await?;
     let paging = Paging::new(&query.before);
     let mut plans = plans::page(view, Some(id), paging.page()).await?;
@@ -165,16 +154,15 @@ async fn show(
 }
 
 pub async fn update(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<ProductId>,
     Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let updated = Box::pin(async {
         let stored = products::get(view.clone(), id).await?;
         let update = fields.update()?;
-        let change = visitor.change(&app, seen).await?;
+        let change = visitor.change(seen).await?;
         let Changed(product) = products::update(change, id, update).await?;
         let notice = Notice::ProductUpdated.unless(product == stored);
         Ok(visitor.redirect(&format!("/products/{id}"), notice))
@@ -182,13 +170,12 @@ pub async fn update(
     let updated = meanwhile::explain(view.clone(), id, updated).await;
     let again = |visitor, error| {
         let sent = Some(FormState { fields, error });
-        show(&app, visitor, id, Before::default(), sent, FormState::default())
+        show(visitor, id, Before::default(), sent, FormState::default())
     };
     visitor.respond(updated, again).await
 }
 
 pub async fn create_plan(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<ProductId>,
     Form { fields, idempotency, .. }: Form<PlanForm>,
@@ -196,12 +183,11 @@ pub async fn create_plan(
     let created = Box::pin(async {
         let new = fields.create(id)?;
         let create = async |change| plans::create(change, new).await.map(|it| it.0.id);
-        let plan: PlanId = visitor.create(&app, idempotency, &fields, create).await?;
+        let plan: PlanId = visitor.create(idempotency, &fields, create).await?;
         Ok(visitor.redirect(&format!("/plans/{plan}"), Notice::PlanCreated))
     });
     let created = created.await;
-    let again = |visitor, error| {
-        show(&app, visitor, id, Before::default(), None, FormState { fields, error })
-    };
+    let again =
+        |visitor, error| show(visitor, id, Before::default(), None, FormState { fields, error });
     visitor.respond(created, again).await
 }

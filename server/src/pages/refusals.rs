@@ -1,7 +1,6 @@
 //! The refused validations, newest first, with filters that other pages link to.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{Reason, Timestamp, UserRefusal};
 use form_urlencoded::Serializer;
@@ -10,7 +9,6 @@ use serde::Deserialize;
 use super::catalog::Catalog;
 use super::{Chip, FormError, Layout, Pager, Paging, Viewer, filters, optional, page, words};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::outcomes::{self, RefusalFilter};
 use crate::store::Found;
@@ -86,11 +84,10 @@ fn id<T: std::str::FromStr + Default>(text: &str) -> Option<T> {
 }
 
 pub async fn list(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Query(query): Query<ListQuery>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let catalog = Catalog::read(&view).await?;
     let fields = query.fields();
     let paging = Paging { others: &fields, ..Paging::new(&query.before) };

@@ -115,7 +115,7 @@ pub async fn sign_in(
             let to = if is_own_page(&next) { next } else { base(mode) };
             let cookie = [(SET_COOKIE, connection.cookie(Some(&token))?)];
             if let Ok(Viewer(visitor)) = former {
-                end(&app, &visitor).await?;
+                end(&visitor).await?;
             }
             return Ok((cookie, Redirect::to(&to)).into_response());
         }
@@ -168,12 +168,11 @@ fn is_own_page(path: &str) -> bool {
 
 /// Ends the session in the browser and in the database.
 pub async fn sign_out(
-    State(app): State<App>,
     connection: Connection,
     viewer: Result<Viewer, Error>,
 ) -> Result<Response, Error> {
     match viewer {
-        Ok(Viewer(visitor)) => end(&app, &visitor).await?,
+        Ok(Viewer(visitor)) => end(&visitor).await?,
         // It has ended already.
         Err(Error::Unauthorized) => {}
         Err(error) => return Err(error),
@@ -186,8 +185,8 @@ pub async fn sign_out(
     Ok((headers, Redirect::to("/dashboard/sign-in?signed-out=yes")).into_response())
 }
 
-async fn end(app: &App, visitor: &Visitor) -> Result<(), Error> {
-    let change = visitor.change(app, None).await?;
+async fn end(visitor: &Visitor) -> Result<(), Error> {
+    let change = visitor.change(None).await?;
     match sessions::end(change, visitor.session).await {
         // It was ended elsewhere.
         Ok(()) | Err(Error::NotFound(_)) => Ok(()),

@@ -8,7 +8,6 @@ mod user;
 mod verdict;
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use common::{CreateUser, User, UserId};
 use serde::{Deserialize, Serialize};
@@ -20,7 +19,6 @@ use super::{
     once, optional, page,
 };
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Query};
 use crate::ops::outcome::Outcome;
 use crate::ops::typed_users::{self, TypedUsers};
@@ -59,21 +57,20 @@ pub struct UsersQuery {
 }
 
 pub async fn list(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Query(query): Query<UsersQuery>,
 ) -> Result<Response, Error> {
-    let mut found = find(&app, &visitor, &query).await?;
+    let mut found = find(&visitor, &query).await?;
     let text = query.q.trim();
     // Spaces around it may belong to an external id. More often they were copied with it.
     if found.users.is_empty() && text != query.q {
-        found = find(&app, &visitor, &UsersQuery { q: text.to_owned(), ..query.clone() }).await?;
+        found = find(&visitor, &UsersQuery { q: text.to_owned(), ..query.clone() }).await?;
     }
     let mut elsewhere = None;
     if !text.is_empty() {
         let user = exact_hit(&found, &query.q).map(|user| format!("/users/{}", user.id));
         if user.is_none() {
-            elsewhere = elsewhere::find(app.ops.view(visitor.scope), text).await?;
+            elsewhere = elsewhere::find(visitor.view(), text).await?;
         }
         let path = match (user, &elsewhere, found.users.as_slice()) {
             (Some(user), ..) => Some(user),
@@ -92,8 +89,8 @@ pub async fn list(
     show_list(visitor, query, found, elsewhere, FormState::new(form), None)
 }
 
-async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundUsers, Error> {
-    let view = app.ops.view(visitor.scope);
+async fn find(visitor: &Visitor, query: &UsersQuery) -> Result<FoundUsers, Error> {
+    let view = visitor.view();
     if !query.q.is_empty() {
         return users::find(view, &query.q, ROWS - 1).await;
     }
@@ -146,22 +143,21 @@ impl UserForm {
 }
 
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<UserForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let created = Box::pin(async {
         let (new, typed) = fields.read(view.clone()).await?;
         ask_about_similar(view.clone(), &typed, &fields).await?;
         let create = async |change| users::create_new(change, new).await.map(|it| it.record().id);
-        let id: UserId = visitor.create(&app, idempotency, &fields, create).await?;
+        let id: UserId = visitor.create(idempotency, &fields, create).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::UserCreated))
     });
     let created = created.await;
     let again = async |visitor, error| {
         let query = UsersQuery::default();
-        let found = find(&app, &visitor, &query).await?;
+        let found = find(&visitor, &query).await?;
         let existing = typed_users::existing(view, &fields.external_id).await?;
         show_list(visitor, query, found, None, FormState { fields, error }, existing)
     };

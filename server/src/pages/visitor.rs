@@ -25,10 +25,12 @@ use crate::ops::change::Change;
 use crate::ops::etag::Expected;
 use crate::ops::idempotency::Once;
 use crate::ops::sessions::{self, SessionToken};
+use crate::ops::view::View;
 use crate::store::Scope;
 
-/// A signed-in visitor.
+/// A signed-in visitor, and the service that it visits.
 pub struct Visitor {
+    pub app: App,
     pub session: SessionId,
     pub key: Key,
     /// The world of the page.
@@ -48,15 +50,29 @@ impl Visitor {
     }
 
     /// Begins a change of a record that was last changed at `seen` when the form was shown.
-    pub async fn change(&self, app: &App, seen: Option<Timestamp>) -> Result<Change, Error> {
-        let change = app.ops.change(self.origin()).await?;
+    pub async fn change(&self, seen: Option<Timestamp>) -> Result<Change, Error> {
+        let change = self.app.ops.change(self.origin()).await?;
         Ok(change.expecting(Expected::seen(seen)))
+    }
+
+    /// What the visitor sees of the world.
+    pub fn view(&self) -> View {
+        self.app.ops.view(self.scope)
+    }
+
+    /// Makes the change of a form, unless it was made when the form was sent before.
+    pub async fn once<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        once: Idempotency,
+        fields: &impl Serialize,
+        change: impl FnOnce(Change) -> F,
+    ) -> Result<Once<T>, Error> {
+        self.app.ops.once(self.origin(), once.of(fields)?, change).await
     }
 
     /// The id of the record that a form creates, or created when it was sent before.
     pub async fn create<Id: DeserializeOwned, Created: Future<Output = Result<Id, Error>>>(
         &self,
-        app: &App,
         once: Idempotency,
         fields: &impl Serialize,
         create: impl FnOnce(Change) -> Created,
@@ -69,7 +85,7 @@ impl Visitor {
         struct Record<Id> {
             id: Id,
         }
-        match app.ops.once(self.origin(), once.of(fields)?, create).await? {
+        match self.once(once, fields, create).await? {
             Once::Done(id) => Ok(id),
             Once::Replayed(stored) => {
                 let body: Result<Body<Id>, _> = serde_json::from_str(&stored.body);
@@ -135,7 +151,7 @@ impl FromRequestParts<App> for Viewer {
             visit.set(layout.clone());
         }
         let (session, key, server) = (found.id, found.key.key, server(parts));
-        Ok(Self(Visitor { session, key, scope, layout, server, context }))
+        Ok(Self(Visitor { app: app.clone(), session, key, scope, layout, server, context }))
     }
 }
 

@@ -5,7 +5,6 @@ mod webhook;
 use std::str::FromStr;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use common::{
@@ -34,16 +33,12 @@ struct WebhooksPage {
     once: String,
 }
 
-pub async fn list(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Response, Error> {
-    show_list(&app, visitor, FormState::default()).await
+pub async fn list(Viewer(visitor): Viewer) -> Result<Response, Error> {
+    show_list(visitor, FormState::default()).await
 }
 
-async fn show_list(
-    app: &App,
-    visitor: Visitor,
-    form: FormState<WebhookForm>,
-) -> Result<Response, Error> {
-    let webhooks = webhooks::all(app.ops.view(visitor.scope), &app.secrets).await?;
+async fn show_list(visitor: Visitor, form: FormState<WebhookForm>) -> Result<Response, Error> {
+    let webhooks = webhooks::all(visitor.view(), &visitor.app.secrets).await?;
     let (layout, once, status) = (visitor.layout, once(), form.error.status());
     page(status, &WebhooksPage { layout, webhooks, form, once })
 }
@@ -111,19 +106,17 @@ struct CreatedPage {
 
 /// The response is the only one that ever shows the secret.
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let (new, keys) = (fields.read(&app)?, &app.secrets);
-        let once = idempotency.of(&fields)?;
+        let (new, keys) = (fields.read(&visitor.app)?, &visitor.app.secrets);
         let create = |change| webhooks::create(change, keys, new);
-        let Created(created) = app.ops.once(visitor.origin(), once, create).await?.of_secret()?;
+        let Created(created) = visitor.once(idempotency, &fields, create).await?.of_secret()?;
         shown(&visitor, created, false)
     });
     let created = created.await;
-    let again = |visitor, error| show_list(&app, visitor, FormState { fields, error });
+    let again = |visitor, error| show_list(visitor, FormState { fields, error });
     respond(visitor, created, again).await
 }
 

@@ -1,14 +1,12 @@
 //! The page of a key: its use, and the forms that roll and revoke it.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{Key, KeyId, KeyState, OverlapSeconds, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{show_created, state};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::keys::KeyUses;
 use crate::ops::outcome::Created;
@@ -38,22 +36,17 @@ impl KeyPage {
     }
 }
 
-pub async fn get(
-    State(app): State<App>,
-    Viewer(visitor): Viewer,
-    Id(id): Id<KeyId>,
-) -> Result<Response, Error> {
-    show(&app, visitor, id, FormError::default(), FormError::default()).await
+pub async fn get(Viewer(visitor): Viewer, Id(id): Id<KeyId>) -> Result<Response, Error> {
+    show(visitor, id, FormError::default(), FormError::default()).await
 }
 
 async fn show(
-    app: &App,
     visitor: Visitor,
     id: KeyId,
     revoke_error: FormError,
     roll_error: FormError,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let key = keys::get(view.clone(), id).await?;
     let uses = keys::uses(view.clone(), id).await?;
     let sessions = sessions::of_key(view, id).await?;
@@ -75,17 +68,12 @@ pub struct RollForm {
 }
 
 /// Asks before the old key stops immediately.
-async fn ask_about_roll(
-    app: &App,
-    visitor: &Visitor,
-    id: KeyId,
-    form: &RollForm,
-) -> Result<(), Stop> {
+async fn ask_about_roll(visitor: &Visitor, id: KeyId, form: &RollForm) -> Result<(), Stop> {
     if form.overlap.trim() != "0" || !form.confirmed.is_empty() {
         return Ok(());
     }
     // A key that does not exist is not asked about.
-    keys::get(app.ops.view(visitor.scope), id).await?;
+    keys::get(visitor.view(), id).await?;
     let signs_out = if visitor.key.id == id { " You will be signed out." } else { "" };
     let sentence = format!(
         "Everything that uses it is refused until it has the new one.{signs_out} This cannot be \
@@ -99,36 +87,30 @@ async fn ask_about_roll(
 
 /// The response is the only one that ever shows the new key.
 pub async fn roll(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<KeyId>,
     Form { fields, idempotency, .. }: Form<RollForm>,
 ) -> Result<Response, Error> {
     let rolled = Box::pin(async {
-        ask_about_roll(&app, &visitor, id, &fields).await?;
+        ask_about_roll(&visitor, id, &fields).await?;
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
-        let once = idempotency.of(&fields)?;
-        let rolled = app.ops.once(visitor.origin(), once, |change| keys::roll(change, id, roll));
+        let rolled = visitor.once(idempotency, &fields, |change| keys::roll(change, id, roll));
         let Created(created) = rolled.await?.of_secret()?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
         Ok(show_created(&visitor, created, Some(end))?)
     });
     let rolled = rolled.await;
-    let again = |visitor, error| show(&app, visitor, id, FormError::default(), error);
+    let again = |visitor, error| show(visitor, id, FormError::default(), error);
     visitor.respond(rolled, again).await
 }
 
-pub async fn revoke(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<KeyId>,
-) -> Result<Response, Error> {
+pub async fn revoke(Editor(visitor): Editor, Id(id): Id<KeyId>) -> Result<Response, Error> {
     let revoked = Box::pin(async {
-        keys::revoke(visitor.change(&app, None).await?, id).await?;
+        keys::revoke(visitor.change(None).await?, id).await?;
         Ok(visitor.redirect("/keys", Notice::KeyRevoked))
     });
     let revoked = revoked.await;
-    let again = |visitor, error| show(&app, visitor, id, error, FormError::default());
+    let again = |visitor, error| show(visitor, id, error, FormError::default());
     visitor.respond(revoked, again).await
 }

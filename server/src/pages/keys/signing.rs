@@ -1,11 +1,9 @@
 //! The forms for signing keys, which stand below the list of keys.
 
-use axum::extract::State;
 use axum::response::Response;
 use common::{RotateSigningKeys, SigningKeyId};
 
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::Id;
 use crate::ops::signing_keys;
 use crate::pages::{Editor, Notice, Visitor};
@@ -21,29 +19,21 @@ fn after<T>(visitor: &Visitor, done: Result<T, Error>, notice: Notice) -> Result
     }
 }
 
-pub async fn create(State(app): State<App>, Editor(visitor): Editor) -> Result<Response, Error> {
-    let change = visitor.change(&app, None).await?;
-    let made = Box::pin(signing_keys::create(change, &app.secrets)).await;
+pub async fn create(Editor(visitor): Editor) -> Result<Response, Error> {
+    let change = visitor.change(None).await?;
+    let made = Box::pin(signing_keys::create(change, &visitor.app.secrets)).await;
     after(&visitor, made, Notice::SigningKeysCreated)
 }
 
 /// Lets the key sign that was on standby when the page was shown.
-pub async fn rotate(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<SigningKeyId>,
-) -> Result<Response, Error> {
+pub async fn rotate(Editor(visitor): Editor, Id(id): Id<SigningKeyId>) -> Result<Response, Error> {
     let body = RotateSigningKeys { standby: Some(id), abandon: None };
-    let change = visitor.change(&app, None).await?;
-    let rotated = Box::pin(signing_keys::rotate(change, &app.secrets, body)).await;
+    let change = visitor.change(None).await?;
+    let rotated = Box::pin(signing_keys::rotate(change, &visitor.app.secrets, body)).await;
     after(&visitor, rotated, Notice::SigningKeysRotated)
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<SigningKeyId>,
-) -> Result<Response, Error> {
-    let deleted = signing_keys::delete(visitor.change(&app, None).await?, id).await;
+pub async fn delete(Editor(visitor): Editor, Id(id): Id<SigningKeyId>) -> Result<Response, Error> {
+    let deleted = signing_keys::delete(visitor.change(None).await?, id).await;
     after(&visitor, deleted, Notice::SigningKeyDeleted)
 }

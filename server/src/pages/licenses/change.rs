@@ -1,7 +1,7 @@
 //! The forms on the page of a license. Other pages have some of them too; `back` then has the path to
 //! return to.
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
@@ -74,14 +74,13 @@ impl FromRequestParts<App> for Action {
 }
 
 pub async fn change(
-    State(app): State<App>,
     Editor(visitor): Editor,
     action: Action,
     Id(id): Id<LicenseId>,
     Form { fields, seen, drops_leases, .. }: Form<Fields>,
 ) -> Result<Response, Error> {
     let back = fields.path_back(id);
-    let form = SentForm { app: &app, visitor: &visitor, id, fields: &fields, seen, drops_leases };
+    let form = SentForm { visitor: &visitor, id, fields: &fields, seen, drops_leases };
     // Boxed: a request that waits for its body would need the memory for all of it.
     let changed = Box::pin(async {
         let done = match action {
@@ -99,7 +98,7 @@ pub async fn change(
         };
         Ok(visitor.redirect(&back, done))
     });
-    let changed = match meanwhile::explain(app.ops.view(visitor.scope), id, changed).await {
+    let changed = match meanwhile::explain(visitor.view(), id, changed).await {
         // The page of the form has no place for its errors.
         Err(Stop::Fail(Error::Changed(_) | Error::ChangedMeanwhile(_)))
             if !fields.back.is_empty() =>
@@ -126,14 +125,13 @@ pub async fn change(
         Action::Plan => "The plan was not changed",
     };
     let again = |visitor, error| {
-        show(&app, visitor, id, ShowQuery::default(), title, FormState { fields, error })
+        show(visitor, id, ShowQuery::default(), title, FormState { fields, error })
     };
     visitor.respond(changed, again).await
 }
 
 /// A form that was sent.
 struct SentForm<'a> {
-    app: &'a App,
     visitor: &'a Visitor,
     id: LicenseId,
     fields: &'a Fields,
@@ -196,7 +194,7 @@ impl SentForm<'_> {
             "" => None,
             day => Some(end_of_day("expiresAt", "The expiry", day)?),
         };
-        let view = self.app.ops.view(self.visitor.scope);
+        let view = self.visitor.view();
         questions::ask_about_expiry(view, &before, end, self.fields).await?;
         let clear = end.is_none().then(|| vec![LicenseField::ExpiresAt]);
         let update = UpdateLicense { expires_at: end, clear, ..UpdateLicense::default() };
@@ -263,7 +261,7 @@ impl SentForm<'_> {
         let text = given("userId", &self.fields.user_id)?;
         // A license that does not exist is not asked about.
         self.stored().await?;
-        let view = self.app.ops.view(self.visitor.scope);
+        let view = self.visitor.view();
         let (user_id, typed) = typed_users::one(view, "userId", text).await?;
         let with = |user| Fields { user_id: Some(user), ..self.fields.confirmed("") };
         questions::ask_about_user(&typed, "assign", self.id, self.fields, with)?;
@@ -292,7 +290,7 @@ impl SentForm<'_> {
         let text = given("toUserId", &self.fields.to_user_id)?;
         // A license that does not exist is not asked about.
         self.stored().await?;
-        let view = self.app.ops.view(self.visitor.scope);
+        let view = self.visitor.view();
         let (to_user_id, typed) = typed_users::one(view, "toUserId", text).await?;
         let with = |user| Fields { to_user_id: Some(user), ..self.fields.confirmed("") };
         questions::ask_about_user(&typed, "transfer", self.id, self.fields, with)?;
@@ -309,7 +307,7 @@ impl SentForm<'_> {
     async fn set_plan(&self) -> Result<Done, Stop> {
         let id = chosen_plan(&self.fields.plan_id)?;
         let before = self.stored().await?;
-        let view = self.app.ops.view(self.visitor.scope);
+        let view = self.visitor.view();
         questions::ask_about_plan(view, &before, id, self.fields).await?;
         let update = UpdateLicense { plan_id: Some(id), ..UpdateLicense::default() };
         let after = self.update(update).await?;
@@ -333,7 +331,7 @@ impl SentForm<'_> {
     }
 
     async fn stored(&self) -> Result<LicenseWithSeats, Error> {
-        licenses::get(self.app.ops.view(self.visitor.scope), self.id).await
+        licenses::get(self.visitor.view(), self.id).await
     }
 
     /// Begins a change that takes a seat away.
@@ -342,7 +340,7 @@ impl SentForm<'_> {
     }
 
     async fn begin(&self) -> Result<Change, Error> {
-        self.visitor.change(self.app, self.seen).await
+        self.visitor.change(self.seen).await
     }
 }
 

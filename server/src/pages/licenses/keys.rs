@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use common::{CreateLicenseKey, CreatedLicenseKey, LicenseId, LicenseKeyId, MaxUses, Mode};
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::show::{ShowQuery, show};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::license_keys;
 use crate::ops::outcome::{Changed, Created, Upserted};
@@ -39,22 +38,20 @@ struct CreatedPage {
 
 /// The response is the only one that ever shows the key.
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<LicenseId>,
     Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
         let max_uses = optional::<MaxUses>("maxUses", "The number of users", &fields.max_uses)?;
-        let once = idempotency.of(&fields)?;
         let new = CreateLicenseKey { max_uses, ..CreateLicenseKey::default() };
-        let made = app.ops.once(visitor.origin(), once, |it| license_keys::create(it, id, new));
+        let made = visitor.once(idempotency, &fields, |it| license_keys::create(it, id, new));
         match made.await?.of_secret()? {
             Upserted::New(created) | Upserted::Existing(created) => shown(&visitor, created),
         }
     });
     let created = created.await;
-    respond(&app, visitor, id, created).await
+    respond(visitor, id, created).await
 }
 
 fn shown(visitor: &Visitor, created: CreatedLicenseKey) -> Result<Response, Stop> {
@@ -73,40 +70,36 @@ fn ids(license: &str, key: &str) -> Result<(LicenseId, LicenseKeyId), Error> {
 }
 
 pub async fn reissue(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Path((_, license, key)): KeyPath,
     Form { fields, idempotency, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
     let (license, key) = ids(&license, &key)?;
     let reissued = Box::pin(async {
-        let once = idempotency.of(&fields)?;
-        let made = app.ops.once(visitor.origin(), once, |it| license_keys::reissue(it, key));
+        let made = visitor.once(idempotency, &fields, |it| license_keys::reissue(it, key));
         let Created(created) = made.await?.of_secret()?;
         shown(&visitor, created)
     });
     let reissued = reissued.await;
-    respond(&app, visitor, license, reissued).await
+    respond(visitor, license, reissued).await
 }
 
 pub async fn revoke(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Path((_, license, key)): KeyPath,
 ) -> Result<Response, Error> {
     let (license, key) = ids(&license, &key)?;
     let revoked = Box::pin(async {
-        let change = visitor.change(&app, None).await?;
+        let change = visitor.change(None).await?;
         let Changed(_) = license_keys::revoke(change, key).await?;
         Ok(visitor.redirect(&format!("/licenses/{license}"), Notice::LicenseKeyRevoked))
     });
     let revoked = revoked.await;
-    respond(&app, visitor, license, revoked).await
+    respond(visitor, license, revoked).await
 }
 
 /// The response, or the license's page with what the form did not do.
 async fn respond(
-    app: &App,
     visitor: Visitor,
     license: LicenseId,
     done: Result<Response, Stop>,
@@ -117,7 +110,7 @@ async fn respond(
     }
     let again = |visitor, error| {
         let form = FormState { error, ..FormState::default() };
-        show(app, visitor, license, ShowQuery::default(), "The key was not changed", form)
+        show(visitor, license, ShowQuery::default(), "The key was not changed", form)
     };
     visitor.respond(done, again).await
 }

@@ -1,14 +1,12 @@
 //! The list of licenses, with its filters.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use chrono::Duration;
 use common::{LicenseId, LicenseState, LicenseWithSeats, PlanId, ProductId, Timestamp};
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::licenses::{self, ExpiryFilter, LicenseQuery, Names};
 use crate::ops::view::View;
@@ -171,11 +169,10 @@ fn parse_end(cursor: &str) -> Option<(Timestamp, LicenseId)> {
 }
 
 pub async fn list(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Query(query): Query<ListQuery>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let catalog = Catalog::read(&view).await?;
     let filters = query.filters();
     let labels = if query.is_by_end() { ["Soonest", "Later"] } else { ["Newest", "Older"] };

@@ -1,7 +1,6 @@
 //! The form for a new license, which can also assign it to users.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use form_urlencoded::Serializer;
@@ -9,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::show::{ShowQuery, show};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
 use crate::ops::typed_users::{self, TypedUsers};
@@ -100,21 +98,16 @@ impl NewForm {
 }
 
 pub async fn new(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Query(query): Query<NewQuery>,
 ) -> Result<Response, Error> {
     let NewQuery { plan: plan_id, name, days: expires_in_days, users } = query;
     let form = NewForm { plan_id, name, expires_in_days, users, ..NewForm::default() };
-    show_form(&app, visitor, FormState::new(form)).await
+    show_form(visitor, FormState::new(form)).await
 }
 
-async fn show_form(
-    app: &App,
-    visitor: Visitor,
-    form: FormState<NewForm>,
-) -> Result<Response, Error> {
-    let catalog = Catalog::read(&app.ops.view(visitor.scope)).await?;
+async fn show_form(visitor: Visitor, form: FormState<NewForm>) -> Result<Response, Error> {
+    let catalog = Catalog::read(&visitor.view()).await?;
     let status = form.error.status();
     page(status, &NewPage { layout: visitor.layout, catalog, form, once: once() })
 }
@@ -122,22 +115,21 @@ async fn show_form(
 /// Creates the license, then assigns it to each user. Sent again, the form creates no second license,
 /// and assigns it to those who were left out when it was interrupted.
 pub async fn create(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<NewForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let (new, typed) = fields.read(app.ops.view(visitor.scope)).await?;
+        let (new, typed) = fields.read(visitor.view()).await?;
         fields.ask(&typed)?;
         let create =
             async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
-        let id: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
-        Ok((id, assign_all(&app, &visitor, id, typed.ids).await))
+        let id: LicenseId = visitor.create(idempotency, &fields, create).await?;
+        Ok((id, assign_all(&visitor, id, typed.ids).await))
     });
     let (id, left_out) = match created.await {
         Ok(created) => created,
         Err(stop) => {
-            let again = |visitor, error| show_form(&app, visitor, FormState { fields, error });
+            let again = |visitor, error| show_form(visitor, FormState { fields, error });
             return visitor.respond(Err(stop), again).await;
         }
     };
@@ -147,20 +139,15 @@ pub async fn create(
     let error = FormError::of(Error::invalid("userId", left_out.join(" ")))?;
     let title = "The license was created, but not assigned to every user";
     let form = FormState { error, ..FormState::default() };
-    Box::pin(show(&app, visitor, id, ShowQuery::default(), title, form)).await
+    Box::pin(show(visitor, id, ShowQuery::default(), title, form)).await
 }
 
 /// Assigns the license to all users, and returns why it could not be assigned to some.
-async fn assign_all(
-    app: &App,
-    visitor: &Visitor,
-    id: LicenseId,
-    users: Vec<ExternalId>,
-) -> Vec<String> {
+async fn assign_all(visitor: &Visitor, id: LicenseId, users: Vec<ExternalId>) -> Vec<String> {
     let mut left_out = Vec::new();
     for user_id in users {
         let assigned = async {
-            let change = visitor.change(app, None).await?;
+            let change = visitor.change(None).await?;
             let new = AssignLicense::to(user_id.clone());
             licenses::assign(change, id, new).await
         };

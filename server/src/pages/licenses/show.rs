@@ -1,7 +1,6 @@
 //! The page of a license.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{
     Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Term, Timestamp,
@@ -10,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::affected::refused_users;
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
@@ -134,24 +132,22 @@ impl Fields {
 }
 
 pub async fn get(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Id(id): Id<LicenseId>,
     Query(query): Query<ShowQuery>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, query, "", FormState::default()).await
+    show(visitor, id, query, "", FormState::default()).await
 }
 
 /// Shows the license; `title` says what the form did not do, if it was refused.
 pub async fn show(
-    app: &App,
     visitor: Visitor,
     id: LicenseId,
     query: ShowQuery,
     title: &'static str,
     mut form: FormState<Fields>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let license = licenses::get(view.clone(), id).await?;
     let names = licenses::names(view.clone(), std::slice::from_ref(&license)).await?;
     let ShowQuery { holders, assigned, .. } = &query;

@@ -1,13 +1,11 @@
 //! The forms that give a user a license.
 
-use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, LicenseId, UserId};
 
 use super::licensing::{AssignForm, CreateForm, LicensingQuery};
 use super::user::{Sent, show};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::outcome::Outcome;
 use crate::ops::{licenses, users};
@@ -18,12 +16,11 @@ use crate::pages::{Editor, FormState, Notice};
 /// Creates a license, then assigns it. Sent again, the form creates no second license and only makes
 /// up for an assignment that was interrupted.
 pub async fn create_license(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
     Form { fields, idempotency, .. }: Form<CreateForm>,
 ) -> Result<Response, Error> {
-    let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
+    let user_id = users::get(visitor.view(), id).await?.external_id;
     let created = Box::pin(async {
         let plan_id = chosen_plan(&fields.plan_id)?;
         let new = CreateLicense {
@@ -35,8 +32,8 @@ pub async fn create_license(
         };
         let create =
             async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
-        let license: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
-        let change = visitor.change(&app, None).await?;
+        let license: LicenseId = visitor.create(idempotency, &fields, create).await?;
+        let change = visitor.change(None).await?;
         let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
         licenses::assign(change, license, new).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::LicenseCreatedFor))
@@ -44,23 +41,22 @@ pub async fn create_license(
     let created = created.await;
     let again = |visitor, error| {
         let sent = Sent::Create(FormState { fields, error });
-        show(&app, visitor, id, LicensingQuery::default(), sent)
+        show(visitor, id, LicensingQuery::default(), sent)
     };
     visitor.respond(created, again).await
 }
 
 pub async fn assign(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
     Form { fields, .. }: Form<AssignForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let user_id = users::get(view.clone(), id).await?.external_id;
     let unknown = || Error::invalid("license", "There is no license with this ID.");
     let assigned = Box::pin(async {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
-        let change = visitor.change(&app, None).await?;
+        let change = visitor.change(None).await?;
         let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
         let assigned = match licenses::assign(change, license, new).await {
             Err(Error::NotFound("license")) => return Err(unknown().into()),
@@ -72,7 +68,7 @@ pub async fn assign(
     let assigned = assigned.await;
     let again = |visitor, error| {
         let query = LicensingQuery { license: fields.license_id };
-        show(&app, visitor, id, query, Sent::Assign(error))
+        show(visitor, id, query, Sent::Assign(error))
     };
     visitor.respond(assigned, again).await
 }

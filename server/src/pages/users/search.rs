@@ -1,7 +1,6 @@
 //! The search that stands on every page. It is sent as a form: in an address a whole license key
 //! would be kept by browsers and proxies.
 
-use axum::extract::State;
 use axum::response::Redirect;
 use common::KeyText;
 use serde::Deserialize;
@@ -9,7 +8,6 @@ use serde::Deserialize;
 use super::super::Viewer;
 use super::elsewhere::query_of;
 use crate::error::{Error, LicenseKeyFault};
-use crate::http::App;
 use crate::http::extract::Form;
 use crate::ops::license_keys;
 
@@ -21,14 +19,13 @@ pub struct Search {
 
 /// Finds the license of a whole key; anything else is searched for in the list of users.
 pub async fn search(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Form { fields: Search { q }, .. }: Form<Search>,
 ) -> Result<Redirect, Error> {
     let base = visitor.layout.base();
     let to = |path: String| Ok(Redirect::to(&(base + &path)));
     let Ok(key) = q.parse::<KeyText>() else { return to(format!("/users?{}", query_of("q", &q))) };
-    match license_keys::find(app.ops.view(visitor.scope), &key).await {
+    match license_keys::find(visitor.view(), &key).await {
         Ok(found) => to(format!("/licenses/{}", found.license_id)),
         // Its end is what lists show of a key.
         Err(Error::LicenseKey(LicenseKeyFault::NotFound)) if key.check() == Some(true) => {

@@ -2,7 +2,6 @@
 //! what happened to the user lately.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use common::{
     Event, ExplainedLicense, License, LicenseId, Line, MaxSeats, Name, Remedy, RemedyType, Seats,
@@ -14,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::licensing::{CreateForm, Licensing, LicensingQuery};
 use super::verdict::{Headline, badge, badge_of, is_deciding, is_over};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser};
@@ -49,12 +47,11 @@ struct UserPage {
 }
 
 pub async fn get(
-    State(app): State<App>,
     Viewer(visitor): Viewer,
     Id(id): Id<UserId>,
     Query(query): Query<LicensingQuery>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, query, Sent::Nothing).await
+    show(visitor, id, query, Sent::Nothing).await
 }
 
 /// The form that was refused, if one was.
@@ -66,13 +63,12 @@ pub enum Sent {
 }
 
 pub async fn show(
-    app: &App,
     visitor: Visitor,
     id: UserId,
     query: LicensingQuery,
     sent: Sent,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let may_act = visitor.layout.may_act();
     let explained = explain::of_user(view.clone(), id).await?;
     let user = explained.user.clone();
@@ -193,16 +189,15 @@ impl EditForm {
 }
 
 pub async fn update(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
     Form { fields, seen, drops_leases, .. }: Form<EditForm>,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
+    let view = visitor.view();
     let updated = Box::pin(async {
         let stored = users::get(view.clone(), id).await?;
         let update = fields.read(&stored)?;
-        let change = visitor.change(&app, seen).await?.dropping_leases(drops_leases);
+        let change = visitor.change(seen).await?.dropping_leases(drops_leases);
         let page = format!("/users/{id}");
         let user = match users::update(change, id, update).await {
             Err(Error::LeaseRunning(until)) => {
@@ -217,7 +212,7 @@ pub async fn update(
     let updated = meanwhile::explain(view.clone(), id, updated).await;
     let again = |visitor, error| {
         let sent = Sent::Edit(FormState { fields, error });
-        show(&app, visitor, id, LicensingQuery::default(), sent)
+        show(visitor, id, LicensingQuery::default(), sent)
     };
     visitor.respond(updated, again).await
 }

@@ -1,7 +1,6 @@
 //! The page of a webhook: how it does, what was not taken, and the forms for what to do about it.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
@@ -43,24 +42,19 @@ struct WebhookPage {
     once: String,
 }
 
-pub async fn get(
-    State(app): State<App>,
-    Viewer(visitor): Viewer,
-    Id(id): Id<WebhookId>,
-) -> Result<Response, Error> {
-    show(&app, visitor, id, None, FormError::default()).await
+pub async fn get(Viewer(visitor): Viewer, Id(id): Id<WebhookId>) -> Result<Response, Error> {
+    show(visitor, id, None, FormError::default()).await
 }
 
 /// Shows the webhook; `sent` is the form for it, if that was refused.
 async fn show(
-    app: &App,
     visitor: Visitor,
     id: WebhookId,
     sent: Option<WebhookForm>,
     error: FormError,
 ) -> Result<Response, Error> {
-    let view = app.ops.view(visitor.scope);
-    let webhook = webhooks::get(view.clone(), &app.secrets, id).await?;
+    let view = visitor.view();
+    let webhook = webhooks::get(view.clone(), &visitor.app.secrets, id).await?;
     let newest = Page::newest_first(None, FAILURES);
     let failures = webhooks::failures(view, id, newest).await?.records;
     let fields = sent.unwrap_or_else(|| WebhookForm::of(&webhook));
@@ -90,20 +84,19 @@ impl WebhookForm {
 }
 
 pub async fn update(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<WebhookId>,
     Form { fields, seen, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let updated = Box::pin(async {
-        let (update, keys) = (fields.update(&app)?, &app.secrets);
-        let change = visitor.change(&app, seen).await?;
+        let (update, keys) = (fields.update(&visitor.app)?, &visitor.app.secrets);
+        let change = visitor.change(seen).await?;
         let Changed(now) = webhooks::update(change, keys, id, update).await?;
         let notice = Notice::WebhookUpdated.unless(Some(now.updated_at) == seen);
         Ok(visitor.redirect(&format!("/webhooks/{id}"), notice))
     });
     let updated = updated.await;
-    let again = |visitor, error| show(&app, visitor, id, Some(fields), error);
+    let again = |visitor, error| show(visitor, id, Some(fields), error);
     visitor.respond(updated, again).await
 }
 
@@ -135,59 +128,54 @@ pub struct ActForm {
 }
 
 pub async fn act(
-    State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<WebhookId>,
     Form { fields, idempotency, .. }: Form<ActForm>,
 ) -> Result<Response, Error> {
     let done = Box::pin(async {
         let done = match fields.act {
-            Act::Roll => return roll(&app, &visitor, id, (&fields, idempotency)).await,
-            Act::Enable => switch(&app, &visitor, id, true).await?,
-            Act::Disable => switch(&app, &visitor, id, false).await?,
-            Act::Test => send(&app, &visitor, id, None).await?,
+            Act::Roll => return roll(&visitor, id, (&fields, idempotency)).await,
+            Act::Enable => switch(&visitor, id, true).await?,
+            Act::Disable => switch(&visitor, id, false).await?,
+            Act::Test => send(&visitor, id, None).await?,
             Act::Resend => {
                 let event = fields.event.parse().map_err(|_| Error::unknown("event", "event"))?;
-                send(&app, &visitor, id, Some(event)).await?
+                send(&visitor, id, Some(event)).await?
             }
             Act::Retry => {
-                let Changed(_) = webhooks::retry(visitor.change(&app, None).await?, id).await?;
+                let Changed(_) = webhooks::retry(visitor.change(None).await?, id).await?;
                 Notice::WebhookRetried.into()
             }
-            Act::Replay => replay(&app, &visitor, id, &fields.range).await?,
+            Act::Replay => replay(&visitor, id, &fields.range).await?,
         };
         Ok(visitor.redirect(&format!("/webhooks/{id}"), done))
     });
     let done = done.await;
-    let again = |visitor, error| show(&app, visitor, id, None, error);
+    let again = |visitor, error| show(visitor, id, None, error);
     respond(visitor, done, again).await
 }
 
-async fn switch(app: &App, visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
+async fn switch(visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
     let update = UpdateWebhook { enabled: Some(enabled), ..UpdateWebhook::default() };
-    let change = visitor.change(app, None).await?;
-    let Changed(_) = webhooks::update(change, &app.secrets, id, update).await?;
+    let change = visitor.change(None).await?;
+    let Changed(_) = webhooks::update(change, &visitor.app.secrets, id, update).await?;
     Ok(if enabled { Notice::WebhookEnabled } else { Notice::WebhookDisabled }.into())
 }
 
-async fn send(
-    app: &App,
-    visitor: &Visitor,
-    id: WebhookId,
-    event: Option<EventId>,
-) -> Result<Done, Error> {
+async fn send(visitor: &Visitor, id: WebhookId, event: Option<EventId>) -> Result<Done, Error> {
     let Delivery { delivered, error, status, .. } =
-        webhooks::send(&app.ops, &app.webhooks, visitor.origin(), id, event).await?;
+        webhooks::send(&visitor.app.ops, &visitor.app.webhooks, visitor.origin(), id, event)
+            .await?;
     let status = status.map(|status| status.to_string());
     let words = error.map(|error| error.to_string()).into_iter().chain(status);
     let notice = if delivered { Notice::WebhookDelivered } else { Notice::WebhookNotDelivered };
     Ok(notice.with("", words.collect::<Vec<_>>().join(" ")))
 }
 
-async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
-    let keys = &app.secrets;
+async fn replay(visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
+    let keys = &visitor.app.secrets;
     let (replay, notice) = if range == "latest" {
-        let now = webhooks::get(app.ops.view(visitor.scope), keys, id).await?;
+        let now = webhooks::get(visitor.view(), keys, id).await?;
         let after = Some(now.sequence + now.pending);
         (ReplayWebhook { after, since: None }, Notice::WebhookSkipped)
     } else {
@@ -197,22 +185,20 @@ async fn replay(app: &App, visitor: &Visitor, id: WebhookId, range: &str) -> Res
         let since = Some(Timestamp::now().plus(-TimeDelta::hours(hours)));
         (ReplayWebhook { after: None, since }, Notice::WebhookReplayed)
     };
-    let change = visitor.change(app, None).await?;
+    let change = visitor.change(None).await?;
     let Changed(_) = webhooks::replay(change, keys, id, replay).await?;
     Ok(notice.into())
 }
 
 /// The response is the only one that ever shows the new secret.
 async fn roll(
-    app: &App,
     visitor: &Visitor,
     id: WebhookId,
     (form, idempotency): (&ActForm, Idempotency),
 ) -> Result<Response, Stop> {
     let overlap = required::<OverlapSeconds>("overlap", "The overlap", &form.overlap)?;
-    let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &app.secrets);
-    let once = idempotency.of(form)?;
-    let rolling = app.ops.once(visitor.origin(), once, |it| webhooks::roll(it, keys, id, roll));
+    let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &visitor.app.secrets);
+    let rolling = visitor.once(idempotency, form, |change| webhooks::roll(change, keys, id, roll));
     let Created(created) = rolling.await?.of_secret()?;
     shown(visitor, created, true)
 }
