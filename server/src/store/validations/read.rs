@@ -347,24 +347,24 @@ pub struct NamedLicense {
 
 /// All licenses of one user in the order in which a validation looks at them.
 pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
-    let mut found: Vec<NamedLicense> = conn.query(
-        "select s.user_id, s.assigned_at, s.leased_until, p.name as product_name, n.name as plan_name,
-             l.id, l.product_id, l.plan_id, l.status, l.max_seats,
+    let mut found: Vec<NamedLicense> = conn
+        .query(
+            "select s.user_id, s.assigned_at, s.leased_until, p.name as product_name,
+             n.name as plan_name, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
              l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
-             l.max_lease_seconds, l.seats_idle_at,
-             s.activation_id, s.activated_at, s.last_checked_at
+             l.max_lease_seconds, l.seats_idle_at, s.activation_id, s.activated_at, s.last_checked_at
          from assignments s
          join licenses l on l.id = s.license_id and l.world = s.world
          join products p on p.id = l.product_id and p.world = l.world
          join plans n on n.id = l.plan_id and n.world = l.world
          where s.user_id = $2 and s.world = $1
          order by s.place, s.id",
-    )
-    .bind_scope(scope)
-    .bind(user)
-    .fetch_all()
-    .await?;
+        )
+        .bind_scope(scope)
+        .bind(user)
+        .fetch_all()
+        .await?;
     for NamedLicense { assigned, leased_until, .. } in &mut found {
         assigned.seat.iter_mut().for_each(|seat| seat.leased_until = *leased_until);
     }
