@@ -10,7 +10,6 @@ mod outage;
 mod pgbouncer;
 mod resources;
 mod silence;
-mod upgrade;
 mod webhooks;
 
 use std::fs;

@@ -34,7 +34,7 @@ pub enum RowState {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReportLine {
     pub line: usize,
-    #[serde(rename = "userId", alias = "user")]
+    #[serde(rename = "userId")]
     pub user: String,
     pub state: RowState,
     #[serde(default, skip_serializing_if = "Value::is_null")]

@@ -51,6 +51,13 @@ pub enum OpenError {
          date with `licd migrate`"
     )]
     Older { database: i64, licd: i64 },
+    #[error(
+        "This database was created before the first release, and this licd cannot read it. Nothing \
+         was changed. Start the licd that created it, and export what you need: `licctl export`, \
+         `licctl licenses list -o csv` and `licctl users list -o csv`. Then start this licd with a \
+         new database"
+    )]
+    BeforeFirstRelease,
     #[error("this database contains no tables of licd")]
     Empty,
     #[error("this is another program's database: it has tables, and none of licd")]

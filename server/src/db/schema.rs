@@ -39,6 +39,9 @@ static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrations
 });
 
+/// The version that creates the tables of a new database.
+const FIRST: i64 = 1;
+
 /// Makes nodes that start at the same time take turns. The lock belongs to the transaction, not to
 /// the session, so that it also works through a pooler and ends with the node. An arbitrary
 /// constant.
@@ -74,8 +77,7 @@ pub struct Upgrade {
 impl Upgrade {
     /// Whether the database contained no tables of licd before.
     pub fn is_first(&self) -> bool {
-        let first = MIGRATIONS.iter().map(|known| known.version).min();
-        self.applied.first().map(|(version, _)| *version) == first
+        self.applied.first().is_some_and(|(version, _)| *version == FIRST)
     }
 }
 
@@ -152,11 +154,11 @@ async fn apply_next<C: Migrate>(
     let table = &MIGRATIONS.table_name;
     conn.ensure_migrations_table(table).await?;
     let applied = conn.list_applied_migrations(table).await?;
+    has_our_migrations(&applied)?;
     let database = newest(&applied).unwrap_or_default();
     if database > version() {
         return Err(OpenError::Newer { database, licd: version() });
     }
-    has_our_migrations(&applied)?;
     let is_new = |known: &&Migration| !applied.iter().any(|it| it.version == known.version);
     let Some(next) = migrations.iter().find(is_new) else { return Ok(None) };
     // A new database has nothing that takes time, and nobody who waits for it.
@@ -216,20 +218,23 @@ fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), Open
     // Without the table of migrations, none have been applied.
     let applied = applied.unwrap_or_default();
     let database = newest(&applied).ok_or(OpenError::Empty)?;
+    has_our_migrations(&applied)?;
     match database.cmp(&version()) {
         Ordering::Less => Err(OpenError::Older { database, licd: version() }),
-        Ordering::Equal => has_our_migrations(&applied),
+        Ordering::Equal => Ok(()),
         Ordering::Greater => Err(OpenError::Newer { database, licd: version() }),
     }
 }
 
-/// Fails if an applied migration differs from ours, since its tables may differ as well.
+/// Fails if an applied migration differs from ours, because its tables may differ as well. The first
+/// migration was written anew before the first release.
 fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
     let is_other = |applied: &&AppliedMigration| {
         let mut known = MIGRATIONS.iter().filter(|known| known.version == applied.version);
         known.any(|known| known.checksum != applied.checksum)
     };
     match applied.iter().find(is_other) {
+        Some(AppliedMigration { version: FIRST, .. }) => Err(OpenError::BeforeFirstRelease),
         Some(other) => Err(MigrateError::VersionMismatch(other.version).into()),
         None => Ok(()),
     }

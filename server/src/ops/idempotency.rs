@@ -24,8 +24,6 @@ pub struct IdempotencyKey {
     pub name: String,
     /// The SHA-256 of the request: another one with the same name is refused.
     pub fingerprint: [u8; 32],
-    /// The same as the release before computed it, whose answers are kept for a week.
-    pub former: [u8; 32],
 }
 
 /// The requests with a key that this process is busy with.
@@ -34,11 +32,11 @@ pub struct InFlight(Arc<Mutex<BTreeSet<(Scope, String)>>>);
 
 impl InFlight {
     pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<Attempt, Error> {
-        let IdempotencyKey { name, fingerprint, former } = key;
+        let IdempotencyKey { name, fingerprint } = key;
         if !self.lock().insert((scope, name.clone())) {
             return Err(Error::IdempotencyKeyInUse);
         }
-        Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint, former })
+        Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(Scope, String)>> {
@@ -92,7 +90,6 @@ pub struct Attempt {
     scope: Scope,
     name: String,
     fingerprint: [u8; 32],
-    former: [u8; 32],
 }
 
 impl Drop for Attempt {
@@ -111,14 +108,12 @@ impl Attempt {
             return Ok(None);
         }
         match idempotency::find(conn, scope, name, horizon).await? {
-            Some(answered) if self.is_of(&answered.fingerprint) => replay(answered).map(Some),
+            Some(answered) if answered.fingerprint == self.fingerprint => {
+                replay(answered).map(Some)
+            }
             Some(_) => Err(Error::IdempotencyKeyReused),
             None => Err(Error::Unavailable),
         }
-    }
-
-    fn is_of(&self, fingerprint: &[u8]) -> bool {
-        fingerprint == self.fingerprint || fingerprint == self.former
     }
 
     /// Stores the outcome as it is answered again.

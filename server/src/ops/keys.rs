@@ -152,7 +152,7 @@ pub async fn roll(
     let record = new_record(&key, before.name.clone(), before.role, expires_at, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let old = roll.retire(before.clone(), now);
-    keys::retire(&mut change, scope, &old, now).await?;
+    keys::retire(&mut change, scope, &old).await?;
     let events = [NewEvent::key_rolled(&before, &old), NewEvent::key_created(&record)];
     let events = events.map(|event| event.in_scope(scope)).to_vec();
     let id = record.id;

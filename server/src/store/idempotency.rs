@@ -12,7 +12,7 @@ pub struct Answered {
     pub fingerprint: Vec<u8>,
     /// The HTTP status.
     pub status: i32,
-    /// The body. Older releases stored only the id of a record whose secret the body contained.
+    /// The body, or the id of the record whose secret the body contained.
     pub body: Option<String>,
     /// The entity tag of the record in the body.
     pub etag: Option<String>,

@@ -61,8 +61,7 @@ impl KeyWithTenant {
     }
 }
 
-/// Stores a key. Its expiry is then also its original expiry, for nodes of an older release too.
-/// The scope is that of the key.
+/// Stores a key, whose expiry is also its original expiry. The scope is that of the key.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
         "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
@@ -140,10 +139,7 @@ pub async fn original_expiry(
     id: KeyId,
 ) -> Result<Option<Timestamp>> {
     let (expires_at,) = conn
-        .query(
-            "select case when rolled_at is null then expires_at else original_expires_at end
-             from keys where id = $2 and world = $1",
-        )
+        .query("select original_expires_at from keys where id = $2 and world = $1")
         .bind_scope(scope)
         .bind(id)
         .fetch_one()
@@ -201,23 +197,15 @@ pub async fn revoke(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
     Ok(())
 }
 
-/// Stores the new expiry of a rolled key, and preserves its original one. The scope is that of the
-/// key.
-pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key, now: Timestamp) -> Result<()> {
-    conn.query(
-        "update keys set expires_at = $3, revoked_at = $4,
-             original_expires_at =
-                 case when rolled_at is null then expires_at else original_expires_at end,
-             rolled_at = $5
-         where id = $2 and world = $1",
-    )
-    .bind_scope(scope)
-    .bind(key.id)
-    .bind(key.expires_at)
-    .bind(key.revoked_at)
-    .bind(now)
-    .execute()
-    .await?;
+/// Stores the new expiry of a rolled key. The scope is that of the key.
+pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
+    conn.query("update keys set expires_at = $3, revoked_at = $4 where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(key.id)
+        .bind(key.expires_at)
+        .bind(key.revoked_at)
+        .execute()
+        .await?;
     Ok(())
 }
 

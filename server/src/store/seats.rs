@@ -102,20 +102,6 @@ pub async fn longest_idle(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<
     conn.query(OLDEST).bind(Json(licenses)).fetch_all().await
 }
 
-/// When the first of the held seats of each of `licenses` was taken.
-pub async fn first_taken(
-    conn: &mut Conn,
-    licenses: &[BatchRow<'_>],
-) -> Result<Vec<(LicenseId, Timestamp)>> {
-    const FIRST: Sql = over_rows!(
-        "select s.license_id, min(s.activated_at) from item
-         join assignments s on s.license_id = item.id and s.world = item.world
-         where s.world > 0 and s.activation_id is not null
-         group by s.license_id"
-    );
-    conn.query(FIRST).bind(Json(licenses)).fetch_all().await
-}
-
 /// Locks the assignments of `seats` in the order in which [`check`] locks them.
 pub async fn lock(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
     const LOCK: Sql = over_rows!(

@@ -30,9 +30,8 @@ pub struct Given {
     idle: IdleSeats,
     /// Full licenses without an idle seat, with when the next one can become idle.
     exhausted: BTreeMap<LicenseId, (Scope, Option<Timestamp>)>,
-    /// Licenses that wait for their first validation, as they were read. A node of the release before
-    /// may have given seats, and not begun: with when it gave the first one.
-    waiting: BTreeMap<LicenseId, (Scope, LicenseDetails, Option<Timestamp>)>,
+    /// Licenses that wait for their first validation, as they were read.
+    waiting: BTreeMap<LicenseId, (Scope, LicenseDetails)>,
     /// Those whose days have begun, as they are then.
     begun: BTreeMap<LicenseId, LicenseDetails>,
 }
@@ -160,8 +159,8 @@ impl Given {
 
     /// The days of the license begin; none if it was not read.
     fn begin(&mut self, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
-        let (_, before, first) = self.waiting.get(&id)?;
-        let after = begun(before, *first, now);
+        let (_, before) = self.waiting.get(&id)?;
+        let after = begun(before, now);
         let event = NewEvent::license_updated(before, &after);
         self.begun.insert(id, after);
         Some(event)
@@ -221,7 +220,7 @@ impl Given {
             seats::set_idle_at(conn, &next).await?;
         }
         for (id, after) in &self.begun {
-            let Some((scope, ..)) = self.waiting.get(id) else { continue };
+            let Some((scope, _)) = self.waiting.get(id) else { continue };
             stored::update(conn, *scope, after).await?;
         }
         Ok(true)
@@ -231,28 +230,21 @@ impl Given {
 async fn read_waiting(
     conn: &mut Conn,
     licenses: BTreeMap<LicenseId, Scope>,
-) -> Result<BTreeMap<LicenseId, (Scope, LicenseDetails, Option<Timestamp>)>> {
+) -> Result<BTreeMap<LicenseId, (Scope, LicenseDetails)>> {
     let mut waiting = BTreeMap::new();
-    if licenses.is_empty() {
-        return Ok(waiting);
-    }
-    let row = |(id, scope): (&LicenseId, &Scope)| BatchRow::license(*scope, *id, 0);
-    let rows: Vec<_> = licenses.iter().map(row).collect();
-    let first: BTreeMap<_, _> = seats::first_taken(conn, &rows).await?.into_iter().collect();
     for (id, scope) in licenses {
         if let Some(details) = stored::lock_details(conn, scope, id).await? {
-            waiting.insert(id, (scope, details, first.get(&id).copied()));
+            waiting.insert(id, (scope, details));
         }
     }
     Ok(waiting)
 }
 
-/// The license after its days have begun, with its first seat or now.
-fn begun(before: &LicenseDetails, first: Option<Timestamp>, now: Timestamp) -> LicenseDetails {
+/// The license after its days have begun.
+fn begun(before: &LicenseDetails, now: Timestamp) -> LicenseDetails {
     let mut after = before.clone();
     if let Some(days) = after.terms.starts_with_days.take() {
-        let end = first.unwrap_or(now).plus(TimeDelta::days(days.get().into()));
-        after.license.expires_at = Some(end);
+        after.license.expires_at = Some(now.plus(TimeDelta::days(days.get().into())));
         after.license.updated_at = now.after(before.updated_at);
     }
     after

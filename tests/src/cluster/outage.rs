@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{Cluster, cluster_with_license};
 use crate::harness::{Answer, Caller, until};
-use crate::nodes::process::{Process, first_key, licd};
+use crate::nodes::process::{Process, first_key};
 
 /// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
 /// rest, with a margin for a busy machine.
@@ -292,35 +292,5 @@ async fn a_database_that_is_writable_again_is_written_immediately() {
         // A task may have opened a connection since the last request was refused.
         assert!(refused <= 8, "{refused} of 160 were refused after {setting} was reset");
     }
-    assert!(node.stop().success());
-}
-
-/// A migration that waits for a long reader, as a backup is one, does not make validations wait
-/// behind it until they are given up.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
-async fn a_migration_waits_for_a_backup_and_nobody_for_the_migration() {
-    let (cluster, node, caller, _) = cluster_with_license().await;
-    cluster.execute("alter table keys drop column rolled_at").await;
-    cluster.execute("delete from _sqlx_migrations where version = 4").await;
-    let mut backup = PgConnection::connect(&cluster.url("licd")).await.unwrap();
-    let mut reading = backup.begin().await.unwrap();
-    sqlx::query("select count(*) from keys").execute(&mut *reading).await.unwrap();
-    let url = cluster.url("licd");
-    let migrating = tokio::task::spawn_blocking(move || licd(&["migrate", "--database-url", &url]));
-    let waits = "select count(*) from pg_locks where not granted";
-    for _ in 0..2 {
-        until("the migration waits", async || cluster.number(waits).await > 0).await;
-        for _ in 0..3 {
-            assert_eq!(caller.validate("ada").await.verdict(), "valid");
-        }
-        until("the migration lets others go on", async || cluster.number(waits).await == 0).await;
-    }
-    reading.rollback().await.unwrap();
-    let migrated = migrating.await.unwrap();
-    let told = String::from_utf8([migrated.stdout, migrated.stderr].concat()).unwrap();
-    assert!(migrated.status.success(), "{told}");
-    assert!(told.contains("the step is tried again until it is free"), "{told}");
-    assert_eq!(cluster.number("select count(rolled_at) from keys").await, 0);
     assert!(node.stop().success());
 }

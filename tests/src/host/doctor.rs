@@ -195,7 +195,7 @@ async fn tables_that_are_not_licds_are_found() {
         ("drop table key_uses", "schema: these tables are missing: key_uses ["),
         (
             "update _sqlx_migrations set checksum = x'00'",
-            "previously applied but has been modified",
+            "This database was created before the first release",
         ),
     ] {
         let sound = Sound::new();

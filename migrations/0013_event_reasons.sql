@@ -1,2 +1,0 @@
--- Why a seat was freed.
-alter table events add column reason text;
