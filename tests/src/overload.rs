@@ -1,7 +1,7 @@
 //! Storms made with wrk and slowhttptest: meanwhile `/readyz` is 200 for a new client, and another
 //! tenant's validations are right; memory stays under a bound, and when a storm is over, all is as
-//! before. A storm lasts until enough was seen of it, and must do so in a minute, which no machine is
-//! too slow for. Each prints what it measured: `tests/run overload:: -- --nocapture`.
+//! before. A storm lasts until enough was seen of it, and must do so in a minute, which no machine
+//! is too slow for. Each prints what it measured: `tests/run overload:: -- --nocapture`.
 //!
 //! These tests need the two programs, so a plain `cargo test` lists them as ignored; `tests/run`
 //! installs and runs them.
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::connections::wire::Wire;
 use crate::harness::{Caller, TestDatabase, until_within};
@@ -174,8 +175,29 @@ async fn slow_heads() {
 #[ignore = "needs slowhttptest; tests/run installs it"]
 async fn slow_bodies() {
     let licd = Besieged::start(command(&["serve"])).await;
-    let storm = licd.slow("/dashboard/sign-in", &["-B", "-s", "8192", "-x", "8"]);
+    let storm = licd.slow("/dashboard/sign-in", &["-B", "-s", "4096", "-x", "8"]);
     licd.endures(storm).await;
+}
+
+/// Far more half-sent bodies than licd may open files, each with a key that is refused. Whatever
+/// ends such a request frees its connection, so a newcomer does not wait until all of them are
+/// drained.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "has the machine to itself; tests/run runs it"]
+async fn half_sent_bodies_that_are_refused() {
+    let licd = Besieged::start(command_after("ulimit -n 256", &["serve"])).await;
+    let head = "POST /api/v1/validate HTTP/1.1\r\nhost: licd\r\nauthorization: Bearer sk_live_no\r\n\
+                content-type: application/json\r\ncontent-length: 40\r\n\r\n{";
+    let mut half_sent = Vec::new();
+    for _ in 0..3000 {
+        let mut wire = Wire::connect(&licd.node.base).await;
+        wire.send(head).await;
+        half_sent.push(wire);
+    }
+    let looked = timeout(Duration::from_secs(8), licd.look()).await;
+    println!("{} half-sent bodies: {looked:?}", half_sent.len());
+    assert!(looked.is_ok(), "a newcomer waits until refused requests are drained");
+    assert!(spawn_blocking(|| licd.node.stop()).await.unwrap().success());
 }
 
 /// They ask for the OpenAPI document ten times each, and take a byte a second.

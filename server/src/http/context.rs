@@ -27,7 +27,6 @@ use crate::metrics::{Metrics, ResponseKind};
 use access_log::{Entry, Outcome};
 
 pub use access_log::{omitted, report_omitted};
-pub use arrival::MAX_WAIT;
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -87,7 +86,7 @@ pub async fn run(
     }
     let allowance = context.caller.allowance();
     let (status, took) = (response.status().as_u16(), started.elapsed());
-    let code = error.map_or("", |error| error.code().as_str());
+    let code = error.as_ref().map_or("", |error| error.code().as_str());
     let answer = ResponseKind { method: entry.method(), status, code };
     metrics.requests.answered(entry.route(), answer, took);
     #[cfg(feature = "otel")]
@@ -99,7 +98,7 @@ pub async fn run(
         is_rate_limited: matches!(allowance, Some(Allowance::Refused { .. })),
         millis: took.as_secs_f64() * 1000.0,
     });
-    arrival.finish(started, response.headers_mut()).await;
+    arrival.finish(error.as_ref(), response.headers_mut()).await;
     complete(response.headers_mut(), allowance, &context.id);
     log_break(response, context.id)
 }
@@ -117,8 +116,8 @@ fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &
     }
 }
 
-/// Writes the headers of the key's rate: as draft-ietf-httpapi-ratelimit-headers-10 has them, and by
-/// the names of its early versions, which more clients know.
+/// Writes the headers of the key's rate: as draft-ietf-httpapi-ratelimit-headers-10 has them, and
+/// by the names of its early versions, which more clients know.
 fn write_allowance(headers: &mut HeaderMap, allowance: Allowance) {
     let (Policy { quota, window }, remaining, reset) = match allowance {
         Allowance::Unlimited => return,

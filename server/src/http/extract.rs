@@ -6,7 +6,6 @@ mod describe;
 mod form;
 mod pairs;
 mod strict;
-mod waiting;
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -26,7 +25,6 @@ use body::MediaType;
 pub use body::{BODY, BodyLimit, SIGN_IN_BODY, VALIDATION_BODY};
 pub use form::Form;
 pub use strict::{NoQuery, StrictBody};
-pub use waiting::Waiting;
 
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);

@@ -31,7 +31,7 @@ use tower::Service;
 use super::idle::Connection;
 use super::stream::Stream;
 use super::{ConnectionLimits, log_end, refusal};
-use crate::http::extract::Waiting;
+use crate::http::waiting::Waiting;
 use crate::http::{Tls, TrustedProxies};
 
 /// How large a request's head may be, and how much of a body or an answer hyper buffers.
@@ -149,8 +149,8 @@ impl Protocol {
         None
     }
 
-    /// Reads what the client says first, then computes the answer in its turn. So no more tasks than
-    /// those with a turn compete with requests, and a client that is gone costs no signature.
+    /// Reads what the client says first, then computes the answer in its turn. So no more tasks
+    /// than those with a turn compete with requests, and a client that is gone costs no signature.
     async fn shake_hands(
         &self,
         config: Arc<ServerConfig>,

@@ -1,6 +1,6 @@
 //! The stream that hyper reads and writes. It ends a connection whose client takes too long, gives
-//! refusals of hyper's own the envelope of all refusals, and lets a client finish sending before the
-//! connection is closed.
+//! refusals of hyper's own the envelope of all refusals, and lets a client finish sending before
+//! the connection is closed.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
@@ -21,7 +21,8 @@ use super::{ConnectionLimits, log_end, refusal};
 /// How much a client must take in each `write_timeout`.
 const MIN_TAKEN: usize = 64 * 1024;
 /// How long a client may go on sending after its connection was shut, so that it hears the answer.
-const LINGER: Duration = Duration::from_secs(5);
+/// Such connections are the first that make room for others.
+const LINGER: Duration = Duration::from_secs(20);
 
 /// The way to the client: in plain, or over TLS.
 pub type Transport = Either<TcpStream, Box<TlsStream<TcpStream>>>;

@@ -3,7 +3,8 @@
 //!
 //! A handler that refuses, or needs no body, drops it unread. hyper then closes the connection, and
 //! the caller's next request on it is lost, or even this answer if the caller is still sending. So
-//! the body stays here, and the rest of it is read and discarded.
+//! the body stays here, and the rest of it is read and discarded: for a second before the answer,
+//! among the requests that wait for their bodies, and then by the connection, until others need it.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -19,22 +20,26 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Error;
+use crate::http::waiting::{Standing, Waiting, hold};
 
 /// How long a caller waits for an answer, from the arrival of the request or, if that was later, of
 /// its body. Then the handler is cancelled, and its transaction rolled back.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a body may take to arrive.
-pub const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How long an answer waits for the rest of a body, so that the connection can be kept.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many bytes of an unread body are discarded, before the answer and again after it.
+/// Maximum number of bytes of an unread body that are discarded before the answer.
 const MAX_DRAINED: u64 = 16 * 1024 * 1024;
 
 /// A request's body as seen from outside its handler. None if the request has no body.
-pub struct Arrival(Option<Arc<Mutex<State>>>);
+pub struct Arrival(Option<Observed>);
+
+struct Observed {
+    state: Arc<Mutex<State>>,
+    waiting: Option<Arc<Waiting>>,
+}
 
 #[derive(Default)]
 struct State {
@@ -55,9 +60,9 @@ pub fn observe(request: Request) -> (Request, Arrival) {
     }
     let is_held_back = request.headers().contains_key(EXPECT);
     let state = Arc::new(Mutex::new(State { is_held_back, ..State::default() }));
-    let observed = state.clone();
-    let request = request.map(|body| Body::new(ObservedBody { body: Some(body), state: observed }));
-    (request, Arrival(Some(state)))
+    let observed = Observed { state: state.clone(), waiting: request.extensions().get().cloned() };
+    let request = request.map(|body| Body::new(ObservedBody { body: Some(body), state }));
+    (request, Arrival(Some(observed)))
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -89,27 +94,26 @@ impl Arrival {
     /// When the handler last got a part of the body that it had to wait for: now, if it still
     /// waits.
     fn received_at(&self, now: Instant) -> Option<Instant> {
-        let state = lock(self.0.as_ref()?);
+        let state = lock(&self.0.as_ref()?.state);
         if state.is_awaited { Some(now) } else { state.received_at }
     }
 
-    /// Discards what the handler left of the body. If that takes long, the answer announces that
-    /// the connection will be closed, and the rest is discarded while the answer is sent.
-    pub async fn finish(self, started: Instant, headers: &mut HeaderMap) {
-        let Some(state) = self.0 else { return };
+    /// Discards what the handler left of the body. If that takes long, or the request has to make
+    /// room, the answer announces that the connection will be closed.
+    pub async fn finish(self, error: Option<&Error>, headers: &mut HeaderMap) {
+        let Some(Observed { state, waiting }) = self.0 else { return };
         let (rest, is_held_back) = {
             let mut state = lock(&state);
             (state.rest.take(), state.is_held_back)
         };
         let Some(mut rest) = rest else { return };
-        if !is_held_back {
-            let end = started + MAX_WAIT;
-            let soon = end.min(Instant::now() + DRAIN_TIMEOUT);
-            let is_small = rest.size_hint().lower() <= MAX_DRAINED;
-            if is_small && timeout_at(soon, drain(&mut rest)).await == Ok(true) {
+        // A request that is refused for lack of room must not hold what it was to free.
+        let may_wait = !is_held_back && error != Some(&Error::Overloaded);
+        if may_wait && rest.size_hint().lower() <= MAX_DRAINED {
+            let drained = hold(waiting.as_deref(), Standing::Refused, drain(&mut rest));
+            if timeout(DRAIN_TIMEOUT, drained).await == Ok(Some(true)) {
                 return;
             }
-            tokio::spawn(async move { timeout_at(end, drain(&mut rest)).await });
         }
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -181,7 +185,7 @@ mod tests {
     use std::convert::Infallible;
     use std::future::pending;
 
-    use futures_util::{future, stream};
+    use futures_util::{FutureExt, future, stream};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -197,7 +201,8 @@ mod tests {
         Instant::now() - 2 * ANSWER_TIMEOUT
     }
 
-    /// What a request gets whose answer was due long ago and whose handler reads and answers nothing.
+    /// What a request gets whose answer was due long ago and whose handler reads and answers
+    /// nothing.
     async fn overdue_answer(request: Request) -> Response {
         let (request, arrival) = observe(request);
         let handler = async move {
@@ -216,6 +221,29 @@ mod tests {
     async fn the_time_of_a_body_that_nobody_reads_counts() {
         let (request, _sender) = request();
         assert_eq!(overdue_answer(request).await.status(), 503);
+    }
+
+    /// A refused request whose body does not come waits for it only until another one needs the
+    /// place.
+    #[tokio::test]
+    async fn a_refused_request_makes_room() {
+        let waiting = Arc::new(Waiting::on(2));
+        let refuse = async |error: Error| {
+            let (mut request, _sender) = request();
+            request.extensions_mut().insert(waiting.clone());
+            let (request, arrival) = observe(request);
+            drop(request);
+            let mut headers = HeaderMap::new();
+            arrival.finish(Some(&error), &mut headers).await;
+            headers[CONNECTION] == "close"
+        };
+        let (mut first, mut second) =
+            (pin!(refuse(Error::Unauthorized)), pin!(refuse(Error::Unauthorized)));
+        assert_eq!(first.as_mut().now_or_never(), None);
+        assert_eq!(second.as_mut().now_or_never(), None);
+        assert_eq!(first.now_or_never(), Some(true), "the second needs its place");
+        let overloaded = refuse(Error::Overloaded).now_or_never();
+        assert_eq!(overloaded, Some(true), "it is refused for lack of room");
     }
 
     /// The answer was due before the body came, and is not given up: neither while the handler

@@ -1,7 +1,6 @@
 //! A request's body in memory: whole, in time, of a size that has a limit, and only as long as all
 //! bodies together stay within theirs, in memory and in number.
 
-use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +10,19 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use futures_util::{FutureExt, StreamExt};
-use tokio::time::sleep;
+use tokio::time::timeout;
 
-use super::waiting::Waiting;
 use crate::budget::{Budget, REQUESTS, Reservation, VALIDATIONS};
 use crate::error::Error;
-use crate::http::context::{MAX_WAIT, RequestContext};
+use crate::http::context::RequestContext;
+use crate::http::waiting::{Standing, Waiting, hold};
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
 /// So a full budget does not refuse small bodies; [`Waiting`] bounds what is not counted.
 const UNCOUNTED: usize = 4096;
+
+/// How long a body may take to arrive.
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// How large a body may be, how long it may take to arrive, and whose memory it shares.
 pub struct BodyLimit {
@@ -114,18 +116,11 @@ pub async fn receive(
         return received;
     }
     let waiting = parts.extensions.get::<Arc<Waiting>>();
-    let mut place = waiting.map(|waiting| waiting.enter(tenant.is_some()));
-    let lost = async {
-        match &mut place {
-            Some(place) => place.lost().await,
-            None => pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        received = reading => received,
-        () = lost => Err(Error::Overloaded),
-        () = sleep(limit.wait) => Err(Error::RequestTimeout),
+    let standing = if tenant.is_some() { Standing::Known } else { Standing::Stranger };
+    let received = hold(waiting.map(|waiting| &**waiting), standing, reading);
+    match timeout(limit.wait, received).await {
+        Ok(received) => received.unwrap_or(Err(Error::Overloaded)),
+        Err(_) => Err(Error::RequestTimeout),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Requests that wait for the rest of their bodies: how many there may be, over all connections of a
-//! listener, and which of them make room for others.
+//! Requests that wait for the rest of their bodies: how many there may be, over all connections of
+//! a listener, and which of them make room for others.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 /// However many connections there may be.
 const MAX: usize = 4096;
 
-/// A bound on the number of requests that wait, in the extensions of each. One more ends one of
-/// them: a stranger's before any other, and of these the one that has waited longest.
+/// A bound on the number of requests that wait, in the extensions of each. One more ends the one
+/// with the lowest [`Standing`] that has waited longest.
 pub struct Waiting {
     max: usize,
     places: Mutex<Places>,
@@ -24,11 +24,38 @@ struct Places {
     open: BTreeMap<Rank, oneshot::Sender<Infallible>>,
 }
 
-/// Whether the caller's key is known to be valid, and the order of arrival.
-type Rank = (bool, u64);
+/// The standing of the request, and the order of arrival.
+type Rank = (Standing, u64);
+
+/// Why a request waits, in the order in which requests make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Its response is decided, and does not depend on the rest of the body.
+    Refused,
+    /// Its key has not been checked.
+    Stranger,
+    /// Its key is valid.
+    Known,
+}
+
+/// Completes `work` while the request holds a place, if places are bounded. None if the request had
+/// to make room.
+pub async fn hold<T>(
+    waiting: Option<&Waiting>,
+    standing: Standing,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let Some(waiting) = waiting else { return Some(work.await) };
+    let mut place = waiting.enter(standing);
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = place.lost() => None,
+    }
+}
 
 /// The place of a request, until it is dropped.
-pub struct Place<'a> {
+struct Place<'a> {
     waiting: &'a Waiting,
     rank: Rank,
     lost: oneshot::Receiver<Infallible>,
@@ -44,11 +71,11 @@ impl Waiting {
         Self { max, places: Mutex::new(Places { taken: 0, open: BTreeMap::new() }) }
     }
 
-    pub fn enter(&self, is_known: bool) -> Place<'_> {
+    fn enter(&self, standing: Standing) -> Place<'_> {
         let (place, lost) = oneshot::channel();
         let mut places = self.lock();
         places.taken += 1;
-        let rank = (is_known, places.taken);
+        let rank = (standing, places.taken);
         places.open.insert(rank, place);
         if places.open.len() > self.max {
             places.open.pop_first();
@@ -63,7 +90,7 @@ impl Waiting {
 
 impl Place<'_> {
     /// Completes when the request has to make room.
-    pub async fn lost(&mut self) {
+    async fn lost(&mut self) {
         // Nothing is ever sent.
         let _ = (&mut self.lost).await;
     }
@@ -79,6 +106,7 @@ impl Drop for Place<'_> {
 mod tests {
     use futures_util::FutureExt;
 
+    use super::Standing::{Known, Refused, Stranger};
     use super::*;
 
     fn is_lost(place: &mut Place<'_>) -> bool {
@@ -88,22 +116,24 @@ mod tests {
     #[test]
     fn strangers_make_room_first_and_of_each_kind_the_one_that_has_waited_longest() {
         let waiting = Waiting::new(3);
-        let mut known = waiting.enter(true);
-        let mut first = waiting.enter(false);
-        let mut second = waiting.enter(false);
+        let mut known = waiting.enter(Known);
+        let mut first = waiting.enter(Stranger);
+        let mut second = waiting.enter(Stranger);
         assert!(![&mut known, &mut first, &mut second].into_iter().any(is_lost), "there is room");
-        let mut third = waiting.enter(false);
+        let mut third = waiting.enter(Stranger);
         assert!(is_lost(&mut first) && !is_lost(&mut second));
-        let mut other = waiting.enter(true);
+        let mut other = waiting.enter(Known);
         assert!(is_lost(&mut second) && !is_lost(&mut third) && !is_lost(&mut known));
+        let mut refused = waiting.enter(Refused);
+        assert!(is_lost(&mut refused) && !is_lost(&mut third), "its response is decided");
         drop(third);
-        let mut last = waiting.enter(true);
+        let mut last = waiting.enter(Known);
         assert!(!is_lost(&mut known), "a place was free");
         assert!(
-            is_lost(&mut waiting.enter(false)),
+            is_lost(&mut waiting.enter(Stranger)),
             "a stranger's is ended before all that are known"
         );
-        let newest = waiting.enter(true);
+        let newest = waiting.enter(Known);
         assert!(is_lost(&mut known) && !is_lost(&mut other) && !is_lost(&mut last));
         drop((known, first, second, other, last, newest));
         assert!(waiting.lock().open.is_empty());
