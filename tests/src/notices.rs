@@ -88,19 +88,22 @@ async fn clocks_that_differ_tell_nothing_twice() {
     assert_eq!(told(&app, &license).await, ["expired"]);
 }
 
-/// What ended while licd was away is told late; after long, or at first, the past is left alone.
+/// After a time without notices, those of the last seven days are recorded late, however long the
+/// time was. The first time there are none.
 #[tokio::test]
 async fn the_past_is_told_for_a_week() {
     let app = App::start().await;
     let start = Timestamp::now();
     let at = |hours: i64| start.plus(TimeDelta::hours(hours));
-    let licenses = join_all([1, 30, 300].map(|hours| license(&app, at(hours), Value::Null))).await;
+    let licenses =
+        join_all([1, 30, 160, 300].map(|hours| license(&app, at(hours), Value::Null))).await;
     give(app.db(), at(10)).await;
     assert_eq!(told(&app, &licenses[0]).await, [""; 0], "it ended before the first time");
     give(app.db(), at(10 + 6 * 24)).await;
     assert_eq!(told(&app, &licenses[1]).await, ["expired"]);
     give(app.db(), at(10 + 14 * 24)).await;
-    assert_eq!(told(&app, &licenses[2]).await, ["7"], "its end was more than a week ago");
+    assert_eq!(told(&app, &licenses[2]).await, ["1"], "its end was more than a week ago");
+    assert_eq!(told(&app, &licenses[3]).await, ["7", "1", "expired"]);
 }
 
 /// More than a transaction takes, with one and the same end.

@@ -1,5 +1,5 @@
-//! Notices: events some days before a license ends, when it ends, and when its grace is over. Nobody
-//! asks for them, so licd records them by itself, each once, also over several nodes.
+//! Notices: events some days before a license ends, when it ends, and when its grace is over.
+//! Nobody asks for them, so licd records them by itself, each once, also over several nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,8 @@ use crate::store::notices::{self, End, Reached};
 const PORTION: usize = 500;
 /// What is over for so long is told: a request under way may still set an end just passed.
 const DELAY: TimeDelta = TimeDelta::seconds(2);
-/// What was not told for so long is not told any more, as after a time without notices.
+/// Maximum delay of a notice. Those that are due for longer are left out, for example after licd
+/// was down for weeks.
 const LONGEST_DELAY: TimeDelta = TimeDelta::days(7);
 const MAX_NOTICES: usize = 10;
 
@@ -160,8 +161,18 @@ async fn portion(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<bool> 
         }
         let name = kind.name();
         let reached = notices::lock(&mut tx, &name).await?;
-        let begun = reached.filter(|(moment, _)| until.since(*moment) <= LONGEST_DELAY);
-        let begun = begun.unwrap_or((until, LicenseId::default()));
+        let begun = match reached {
+            None => (until, LicenseId::default()),
+            Some((moment, _)) if until.since(moment) > LONGEST_DELAY => {
+                let begin = until.plus(-LONGEST_DELAY);
+                tracing::warn!(
+                    notice = name, from = %moment, to = %begin,
+                    "notices about the ends of licenses were due for more than a week and are left out"
+                );
+                (begin, LicenseId::default())
+            }
+            Some(reached) => reached,
+        };
         if until < begun.0 {
             // A node whose clock is ahead has told it, or will.
             continue;
