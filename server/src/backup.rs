@@ -1,12 +1,13 @@
 //! Copies an SQLite database to a file while others read and write it, and puts such a copy back.
 //!
 //! The copy gets its name only when it is complete, checked and on disk, so an interrupted backup
-//! leaves nothing that looks like one, and an interrupted restore the database as it was. PostgreSQL
-//! has its own tools.
+//! leaves nothing that looks like one, and an interrupted restore the database as it was.
+//! PostgreSQL has its own tools.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::future::Future;
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -17,8 +18,8 @@ use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
-use crate::db::inspect::Sqlite;
-use crate::db::{OpenError, UnusedDatabase, find_file};
+use crate::db::inspect::{Sealed, Sqlite};
+use crate::db::{OpenError, UnusedDatabase, find_file, with_suffix};
 use crate::store::backup::{self, CopyFileError};
 
 /// The prefix of an unfinished copy's name.
@@ -48,6 +49,15 @@ pub enum BackupError {
     Damaged(PathBuf, String),
     #[error("{0} is the database itself; name a backup of it")]
     Itself(PathBuf),
+    #[error(
+        "there is no database at {0} to replace. Set LICD_DATABASE_URL to the database of the service, \
+         or add --new to create one there"
+    )]
+    NothingToReplace(PathBuf),
+    #[error("{0} already exists; leave out --new to replace it")]
+    NotNew(PathBuf),
+    #[error("{0} lacks tables of licd: {1}")]
+    Incomplete(PathBuf, String),
     #[error("interrupted; nothing was changed")]
     Interrupted,
 }
@@ -89,19 +99,53 @@ pub struct Restored {
     pub size: u64,
     /// Where the old database is kept, if there was one.
     pub kept: Option<PathBuf>,
+    pub origin: Origin,
+    /// What licd needs secret keys for; nothing if the schema is older than this licd's.
+    pub sealed: Sealed,
 }
 
-/// Puts a copy of the backup `from` in the place of the database at `to`, which nobody may be using.
-/// The backup must be intact and of a licd that is not newer; it is only read. If `stop` completes
-/// first, nothing is changed.
+/// What wrote the file that was restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `licd backup`.
+    Backup,
+    /// licd itself, and its write-ahead log was beside it.
+    LiveWithLog,
+    /// licd itself. If it ran when the file was copied, the newest changes are missing.
+    Live,
+}
+
+impl Origin {
+    /// SQLite marks a file that has a write-ahead log in the bytes 18 and 19; `licd backup` writes
+    /// one without.
+    fn of(file: &Path) -> std::io::Result<Self> {
+        let mut header = [0; 20];
+        File::open(file)?.read_exact(&mut header)?;
+        Ok(match (header[18], with_suffix(file, "-wal").exists()) {
+            (2, true) => Self::LiveWithLog,
+            (2, false) => Self::Live,
+            _ => Self::Backup,
+        })
+    }
+}
+
+/// Puts a copy of the backup `from` in the place of the database at `to`, which nobody may be
+/// using. There must be one, or none if it `is_new`. The backup must be intact and of a licd that
+/// is not newer; it is only read. If `stop` completes first, nothing is changed.
 pub async fn restore(
     from: &Path,
     to: &Path,
+    is_new: bool,
     stop: impl Future<Output = ()>,
 ) -> Result<Restored, BackupError> {
     let unusable = |error| BackupError::Open { file: from.to_owned(), error };
     let failed = |error| BackupError::Write(to.to_owned(), error);
     find_file(from).map_err(unusable)?;
+    match (UnusedDatabase::exists(to), is_new) {
+        (false, false) => return Err(BackupError::NothingToReplace(to.to_owned())),
+        (true, true) => return Err(BackupError::NotNew(to.to_owned())),
+        _ => {}
+    }
     let in_use = |error| BackupError::Open { file: to.to_owned(), error };
     let database = UnusedDatabase::at(to).map_err(in_use)?;
     if database.is(from).map_err(failed)? {
@@ -111,14 +155,28 @@ pub async fn restore(
     let draft = draft(database.folder()).map_err(failed)?;
     let _journal = Journal(with_journal(draft.path()));
     fill(from, draft.path(), stop).await.map_err(|error| error.about(from, to))?;
-    match Sqlite::open(draft.path()).await.map_err(unusable)?.check_schema().await {
-        // `licd serve` and `licd migrate` bring it up to date.
-        Ok(()) | Err(OpenError::Older { .. }) => {}
-        Err(error) => return Err(unusable(error)),
-    }
+    let sealed = examine(draft.path(), from).await?;
+    let origin = Origin::of(from).map_err(|error| unusable(OpenError::File(from.into(), error)))?;
     draft.as_file().sync_all().map_err(failed)?;
     let size = draft.as_file().metadata().map_err(failed)?.len();
-    Ok(Restored { size, kept: database.replace(draft).map_err(failed)? })
+    Ok(Restored { size, kept: database.replace(draft).map_err(failed)?, origin, sealed })
+}
+
+/// Checks the schema of the copy of `from`, and returns what is sealed in it.
+async fn examine(copy: &Path, from: &Path) -> Result<Sealed, BackupError> {
+    let unusable = |error| BackupError::Open { file: from.to_owned(), error };
+    let mut copy = Sqlite::open(copy).await.map_err(unusable)?;
+    match copy.check_schema().await {
+        Ok(()) => {}
+        // `licd serve` and `licd migrate` bring it up to date.
+        Err(OpenError::Older { .. }) => return Ok(Sealed::default()),
+        Err(error) => return Err(unusable(error)),
+    }
+    let read = |error| BackupError::Read(from.to_owned(), error);
+    match copy.missing_tables().await.map_err(read)? {
+        missing if missing.is_empty() => copy.sealed().await.map_err(read),
+        missing => Err(BackupError::Incomplete(from.to_owned(), missing.join(", "))),
+    }
 }
 
 enum FillError {

@@ -23,7 +23,7 @@ mod url_parser;
 use std::fmt;
 use std::io::Write;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
 use common::version;
 use licd::config::default_database;
@@ -96,6 +96,19 @@ impl Args {
     }
 }
 
+impl Command {
+    /// Whether the command works on the database of a service that it is not part of.
+    pub fn is_of_the_host(&self) -> bool {
+        match self {
+            Self::Tenants(_) | Self::Migrate(_) | Self::Backup(_) | Self::Restore(_) => true,
+            Self::Keys(keys) => matches!(keys, keys::Keys::Create { .. }),
+            Self::Doctor(_) => true,
+            Self::Serve(_) | Self::Demo(_) | Self::SecretKey(_) | Self::Copy(_) => false,
+            Self::Health(_) | Self::Openapi => false,
+        }
+    }
+}
+
 pub async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve(serve) => serve.run().await,
@@ -126,24 +139,44 @@ pub struct Database {
 }
 
 impl Database {
-    /// The database, unless other users of this machine can read or change its files.
+    /// The database of a command on the host, unless other users of this machine can read or change
+    /// its files.
     fn url(&self) -> anyhow::Result<DatabaseUrl> {
-        let url = self.named()?;
+        let url = self.announced()?;
         self.exposed_files.check(&url)?;
         Ok(url)
     }
 
-    /// As everywhere, a flag takes precedence over the environment.
-    fn named(&self) -> anyhow::Result<DatabaseUrl> {
-        match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
-            (Some(url), _) => Ok(url.clone()),
-            (None, Some(file)) => file.read(),
-            (None, None) => Ok(DatabaseUrl::file(default_database())),
+    /// The database of a command on the host. A line on standard error names it and the setting
+    /// that it comes from. Fails if no setting names a database and none is at the default path,
+    /// because the service's database is then elsewhere.
+    fn announced(&self) -> anyhow::Result<DatabaseUrl> {
+        let (url, source) = self.find()?;
+        if let (DatabaseUrl::Sqlite(path), Source::Default) = (&url, &source) {
+            ensure!(
+                path.exists(),
+                "LICD_DATABASE_URL is not set, and there is no database at the default path {}. Set it \
+                 to the database of the service, such as sqlite:///var/lib/licd/licd.db",
+                path.display()
+            );
         }
+        say(format_args!("database: {url} ({source})"));
+        Ok(url)
     }
 
+    /// As everywhere, a flag takes precedence over the environment.
+    fn find(&self) -> anyhow::Result<(DatabaseUrl, Source)> {
+        Ok(match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
+            (Some(url), _) => (url.clone(), Source::Named),
+            (None, Some(file)) => (file.read()?, Source::File),
+            (None, None) => (DatabaseUrl::file(default_database()), Source::Default),
+        })
+    }
+
+    /// Opens the database of `licd serve`, and creates it if there is none.
     async fn open(&self) -> anyhow::Result<Db> {
-        let url = self.url()?;
+        let (url, _) = self.find()?;
+        self.exposed_files.check(&url)?;
         Db::open(&url).await.with_context(|| url.to_string())
     }
 
@@ -151,6 +184,30 @@ impl Database {
     async fn open_as_it_is(&self) -> anyhow::Result<Db> {
         let url = self.url()?;
         Db::open_as_it_is(&url).await.with_context(|| url.to_string())
+    }
+}
+
+/// The origin of the address of a database.
+enum Source {
+    /// The flag or the variable.
+    Named,
+    /// The file that LICD_DATABASE_URL_FILE names.
+    File,
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_flag = |arg: std::ffi::OsString| {
+            arg.to_str().is_some_and(|arg| arg.starts_with("--database-url"))
+        };
+        match (self, std::env::var(environment::READ_FROM)) {
+            (Self::Default, _) => f.write_str("default"),
+            (Self::Named, _) if std::env::args_os().any(is_flag) => f.write_str("--database-url"),
+            (_, Ok(file)) => f.write_str(&file),
+            (Self::Named, Err(_)) => f.write_str("LICD_DATABASE_URL"),
+            (Self::File, Err(_)) => f.write_str("LICD_DATABASE_URL_FILE"),
+        }
     }
 }
 

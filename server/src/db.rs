@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use files::{PermissionProblem, find as find_file};
+pub use files::{PermissionProblem, find as find_file, with_suffix};
 pub use hosts::Hosts;
 pub use json::AsWritten;
 pub use open_error::OpenError;

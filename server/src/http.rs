@@ -16,6 +16,7 @@ pub mod json;
 pub mod newest_first;
 pub mod openapi;
 mod tls;
+pub mod waiting;
 pub mod writer;
 
 pub use app::{App, Parts};

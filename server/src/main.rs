@@ -21,6 +21,12 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let args = commands::Args::parse();
+    if args.command.is_of_the_host()
+        && let Err(error) = commands::environment::read_file()
+    {
+        log::fatal(format_args!("licd: {error:#}"));
+        return ExitCode::FAILURE;
+    }
     let Ok(flush) = log::start(&args.log_filter(), args.log_format) else {
         // Without a thread or a descriptor nothing works, not even a message.
         return ExitCode::FAILURE;

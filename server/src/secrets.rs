@@ -110,6 +110,18 @@ impl SecretKeys {
         name.into()
     }
 
+    /// Creates a file with a new key, readable only by its owner, whole or not at all. Never
+    /// replaces a file.
+    pub fn create(path: &Path) -> io::Result<()> {
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        writeln!(file, "{}", SecretKey::generate().expose())?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+        std::fs::File::open(folder)?.sync_all()
+    }
+
     fn of(file: KeyFile) -> Result<Self, FileError> {
         let keys = file.read()?;
         if let Some(fix) = chmod_hint(&file.path) {
@@ -125,11 +137,13 @@ impl SecretKeys {
         self.path().filter(|_| !self.ids().is_empty())
     }
 
-    fn path(&self) -> Option<&Path> {
+    /// The file that is configured, whether or not it exists.
+    pub fn path(&self) -> Option<&Path> {
         self.0.file.as_ref().map(|file| &*file.path)
     }
 
-    fn ids(&self) -> Vec<SecretKeyId> {
+    /// The ids of the keys that were last read; the first one seals.
+    pub fn ids(&self) -> Vec<SecretKeyId> {
         self.keys().iter().map(SecretKey::id).collect()
     }
 
@@ -146,9 +160,9 @@ impl SecretKeys {
         self.0.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seals a secret with the first key. Without a file beside SQLite's one is made, and is on disk
-    /// on return, unless something `is_sealed` already: then the file was lost, and a new one would
-    /// hide that.
+    /// Seals a secret with the first key. Without a file beside SQLite's one is made, and is on
+    /// disk on return, unless something `is_sealed` already: then the file was lost, and a new one
+    /// would hide that.
     pub async fn seal(
         &self,
         secret: &[u8],
@@ -219,27 +233,19 @@ impl KeyFile {
         if keys.is_empty() { Err(FileError::Empty { path: path() }) } else { Ok(keys) }
     }
 
-    /// Makes the file with a new key, for its owner only, whole or not at all. One that exists stays.
+    /// Makes the file with a new key. One that exists stays.
     fn make(&self) -> Result<(), FileError> {
-        let made = || -> io::Result<()> {
-            let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            writeln!(file, "{}", SecretKey::generate().expose())?;
-            file.as_file().sync_all()?;
-            match file.persist_noclobber(&self.path) {
-                Err(error) if error.error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(error.error);
-                }
-                Ok(_) => tracing::info!(
-                    path = %self.path.display(),
-                    "made the file with the secret key; keep a copy of it apart from the backups"
-                ),
-                Err(_) => {}
+        match SecretKeys::create(&self.path) {
+            Ok(()) => tracing::info!(
+                path = %self.path.display(),
+                "made the file with the secret key; keep a copy of it apart from the backups"
+            ),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(FileError::Unreadable { path: self.path.clone(), error });
             }
-            std::fs::File::open(folder)?.sync_all()
-        };
-        made().map_err(|error| FileError::Unreadable { path: self.path.clone(), error })
+        }
+        Ok(())
     }
 }
 

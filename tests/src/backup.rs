@@ -215,7 +215,7 @@ async fn a_full_disk_is_not_the_databases_fault() {
     let output = command_after("ulimit -f 200", &args).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with(&format!("licd: cannot write {}: ", saved.display())), "{said}");
+    assert!(said.contains(&format!("\nlicd: cannot write {}: ", saved.display())), "{said}");
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 
@@ -236,5 +236,8 @@ fn the_command_prints_its_result() {
     assert_eq!(again.status.code(), Some(1));
     let postgres = licd(&["backup", path, "--database-url", "postgres://u:secret@h/d"]);
     assert_eq!(postgres.status.code(), Some(1));
-    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom and pg_restore, or pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md");
+    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @r"
+    database: postgres://h:5432/d (--database-url)
+    licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom and pg_restore, or pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md
+    ");
 }

@@ -9,6 +9,7 @@ mod failover;
 mod outage;
 mod pgbouncer;
 mod resources;
+mod schemas;
 mod silence;
 mod webhooks;
 

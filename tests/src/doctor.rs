@@ -1,5 +1,5 @@
-//! `licd doctor`: what it finds on a sound database, and on one with each fault. What only one of the
-//! two databases can have is in `host::doctor` and in `cluster::doctor`.
+//! `licd doctor`: what it finds on a sound database, and on one with each fault. What only one of
+//! the two databases can have is in `host::doctor` and in `cluster::doctor`.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,9 @@ pub struct Examination {
 
 impl Examination {
     pub fn of(url: &str, settings: &[(&str, &str)]) -> Self {
-        Self::by(command(&["doctor", "--json", "--database-url", url]).envs(settings.to_vec()))
+        let mut doctor = command(&["doctor", "--json", "--database-url", url]);
+        doctor.env("LICD_SECRET_KEY_FILE", SECRET_KEY.path());
+        Self::by(doctor.envs(settings.to_vec()))
     }
 
     pub fn by(doctor: &mut std::process::Command) -> Self {
@@ -50,8 +52,8 @@ impl Examination {
     }
 }
 
-/// All is well beside a licd that serves. PostgreSQL for tests runs without fsync, so it is sound but
-/// for that.
+/// All is well beside a licd that serves. PostgreSQL for tests runs without fsync, so it is sound
+/// but for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sound_database_has_no_problem() {
     let (database, key) = (TestDatabase::ready().await, first_key());
@@ -94,7 +96,7 @@ async fn the_keys_of_sealed_secrets_are_looked_for() {
     let other = tempfile::NamedTempFile::new().unwrap();
     fs::write(other.path(), licd(&["secret-key", "generate"]).stdout).unwrap();
     let locked = found(other.path(), "6d");
-    let said = "secret key: 1 webhooks are not sent: their secrets need the key ";
+    let said = "secret key: 1 webhooks are not sent: they need the secret key ";
     assert!(problems(&locked)[0].starts_with(said), "{:?}", problems(&locked));
     let warned = locked.with("warning");
     assert!(warned.iter().any(|line| line.starts_with("events: events are deleted")), "{warned:?}");
@@ -136,6 +138,17 @@ async fn another_schema_is_a_problem() {
     }
 }
 
+/// Without a secret key there are no leases, which shows only when one is asked for.
+#[tokio::test]
+async fn a_secret_key_that_is_not_configured_is_a_warning_on_postgresql() {
+    let database = TestDatabase::ready().await;
+    let found =
+        Examination::by(&mut command(&["doctor", "--json", "--database-url", &database.url]));
+    let warned =
+        found.with("warning").iter().any(|line| line.contains("no secret key is configured"));
+    assert_eq!(warned, database.is_postgres());
+}
+
 /// The settings that PostgreSQL applies to licd's database.
 #[tokio::test]
 async fn settings_of_postgresql_are_checked() {
@@ -149,7 +162,7 @@ async fn settings_of_postgresql_are_checked() {
         create schema shadow;
         create function shadow.clock_timestamp() returns timestamptz language sql
             as 'select pg_catalog.clock_timestamp() - interval ''20 s''';
-        alter database {} set search_path = shadow, pg_catalog, public";
+        alter database {} set search_path = public, shadow, pg_catalog";
     for (set, reset, state, said) in [
         (
             "alter database {} set synchronous_commit = off",

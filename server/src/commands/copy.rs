@@ -6,9 +6,10 @@
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use licd::copy::{self, Step, TableDigest};
-use licd::db::{DatabaseUrl, Db};
+use licd::db::{DatabaseUrl, Db, inspect};
 use licd::secrets::SecretKeys;
 
+use super::secret_key::needed_keys;
 use super::{ExposedFiles, UrlParser, print, say};
 
 #[derive(clap::Args)]
@@ -43,8 +44,14 @@ impl Copy {
             print(line(digest))?;
         }
         say(format_args!("Copied {} to {}, and verified every row.", self.from, self.to));
-        if digests.iter().any(|digest| digest.table == "webhooks" && digest.rows > 0) {
-            say(format_args!("Its webhooks need the same secret keys: {}.", self.secret_keys()));
+        let sealed = inspect::sealed(&self.from).await.with_context(|| self.from.to_string())?;
+        let needed = needed_keys(&sealed);
+        if !needed.is_empty() {
+            let needed = needed.join(", ");
+            say(format_args!(
+                "Secrets in it need the secret key {needed}: {}.",
+                self.secret_keys()
+            ));
         }
         from.close().await;
         to.close().await;
@@ -54,13 +61,19 @@ impl Copy {
     /// Where the secret keys of the copied database are.
     fn secret_keys(&self) -> String {
         let setting = "LICD_SECRET_KEY_FILE";
-        match &self.from {
-            DatabaseUrl::Postgres(_) => format!("those in the file of {setting}"),
-            DatabaseUrl::Sqlite(path) => {
-                let beside = SecretKeys::path_beside(path);
-                format!("give the new licd the file {} by {setting}", beside.display())
+        let DatabaseUrl::Sqlite(path) = &self.from else {
+            return format!("give the new licd the same file with {setting}");
+        };
+        let file = SecretKeys::path_beside(path);
+        let has = match SecretKeys::beside(path).map(|keys| keys.ids()) {
+            Ok(ids) if !ids.is_empty() => {
+                let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
+                format!("which has {}", ids.join(", "))
             }
-        }
+            _ => "which has none".to_owned(),
+        };
+        let file = file.display();
+        format!("give the new licd the right file with {setting}, such as {file}, {has}")
     }
 }
 

@@ -49,7 +49,7 @@ impl Doctor {
 async fn findings(database: Database) -> Vec<Finding> {
     let is_allowed = database.exposed_files.allowed;
     // A file with a secret may be a pipe without a writer.
-    let reading = spawn_blocking(move || (settings::check(), database.named()));
+    let reading = spawn_blocking(move || (settings::check(), database.announced()));
     let reading =
         async { reading.await.map_err(|error| Finding::problem("settings", error.to_string())) };
     let (mut findings, url) = match in_time("settings", reading).await {
@@ -57,6 +57,7 @@ async fn findings(database: Database) -> Vec<Finding> {
         Err(finding) => return vec![finding],
     };
     findings.push(host::open_files());
+    findings.extend(url.iter().filter_map(secrets::file));
     match url {
         Err(error) => findings.push(Finding::problem("database", format!("{error:#}"))),
         Ok(ref url @ DatabaseUrl::Postgres(ref hosts)) => {

@@ -9,12 +9,17 @@ use super::{Database, print};
 pub struct Migrate {
     #[command(flatten)]
     database: Database,
+    /// Create tables in the first schema of PostgreSQL's search path, although another schema has
+    /// tables of licd.
+    #[arg(long)]
+    new_schema: bool,
 }
 
 impl Migrate {
     pub async fn run(self) -> anyhow::Result<()> {
         let url = self.database.url()?;
-        let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
+        let (db, upgrade) =
+            Db::upgrade(&url, self.new_schema).await.with_context(|| url.to_string())?;
         for (version, about) in &upgrade.applied {
             print(format_args!("{version}  {about}"))?;
         }

@@ -50,15 +50,15 @@ pub struct Serve {
     /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     pub events_keep: Retention,
-    /// How many days before a license ends events tell of it, besides the end itself and that of its
-    /// grace: 30,7,1, or off for no such events.
+    /// How many days before a license ends events tell of it, besides the end itself and that of
+    /// its grace: 30,7,1, or off for no such events.
     #[arg(long, env = "LICD_EXPIRY_NOTICES", default_value_t, value_name = "DAYS")]
     expiry_notices: ExpiryNotices,
     /// Whether this node sends webhooks: on, or off for a drill with a restored copy.
     #[arg(long, env = "LICD_WEBHOOKS", default_value = "on", value_name = "ON", value_parser = switch)]
     webhooks: bool,
-    /// Addresses that are not public, and that webhooks of all tenants may reach, also in plain HTTP:
-    /// addresses and networks, such as 10.1.2.3. Name single addresses.
+    /// Addresses that are not public, and that webhooks of all tenants may reach, also in plain
+    /// HTTP: addresses and networks, such as 10.1.2.3. Name single addresses.
     #[arg(long, env = "LICD_WEBHOOK_ALLOW_NETS", value_name = "NETWORKS")]
     webhook_allow_nets: Option<Networks>,
     /// Addresses that webhooks may not reach, although they are public.
@@ -85,7 +85,7 @@ impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
         let tls = self.tls()?;
-        let secret_keys = self.secret_keys.read(&self.database.named()?)?;
+        let secret_keys = self.secret_keys.read(&self.database.find()?.0)?;
         #[cfg(feature = "otel")]
         let _traces = super::traces::start()?;
         // Do this first: if the port is taken, no first key must be created, since it is shown only

@@ -51,7 +51,7 @@ impl Tenants {
 /// mistyped path would look the same.
 async fn open_or_create(database: &Database) -> anyhow::Result<Db> {
     let url = database.url()?;
-    let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
+    let (db, upgrade) = Db::upgrade(&url, false).await.with_context(|| url.to_string())?;
     if upgrade.is_first() {
         say(format_args!("Created a new database at {url}."));
     }

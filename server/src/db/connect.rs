@@ -24,8 +24,8 @@ const SQLITE_LARGE_CACHE: &str = "-12000";
 /// The size at which the writer itself copies the write-ahead log into the file: 100 MB, in pages.
 /// Normally a background task copies it much earlier.
 const SQLITE_LOG_PAGES: &str = "25000";
-/// The size to which the writer shortens a write-ahead log that grew beyond it, once all of it is in
-/// the file: 64 MB, in bytes.
+/// The size to which the writer shortens a write-ahead log that grew beyond it, once all of it is
+/// in the file: 64 MB, in bytes.
 const SQLITE_LOG_LIMIT: &str = "64000000";
 pub(super) const SQLITE_READERS: usize = 5;
 /// How many batches of validations read at the same time on a large machine.
@@ -58,19 +58,32 @@ impl Db {
 
     /// Like [`open`](Self::open), with a given number of parallel batches of validations.
     pub async fn open_for(url: &DatabaseUrl, most_reading: u32) -> Result<Self, OpenError> {
-        Ok(Self::migrate(url, most_reading).await?.0)
+        Ok(Self::migrate(url, most_reading, false).await?.0)
     }
 
-    /// Like [`open`](Self::open), and returns the migrations that were applied.
-    pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
-        Self::migrate(url, most_reading()).await
+    /// Like [`open`](Self::open), and returns the migrations that were applied. Creates tables
+    /// beside those in another schema of a PostgreSQL database only if `may_be_another`.
+    pub async fn upgrade(
+        url: &DatabaseUrl,
+        may_be_another: bool,
+    ) -> Result<(Self, Upgrade), OpenError> {
+        Self::migrate(url, most_reading(), may_be_another).await
     }
 
-    async fn migrate(url: &DatabaseUrl, most_reading: u32) -> Result<(Self, Upgrade), OpenError> {
+    async fn migrate(
+        url: &DatabaseUrl,
+        most_reading: u32,
+        may_be_another: bool,
+    ) -> Result<(Self, Upgrade), OpenError> {
         if let DatabaseUrl::Sqlite(path) = url {
             files::make(path)?;
         }
         let db = Self::connect(url, most_reading).await?;
+        if let (Self::Postgres { connections, .. }, false) = (&db, may_be_another) {
+            let mut conn = connections.detached().await?;
+            schema::refuse_other_schema(&mut conn).await?;
+            conn.close().await?;
+        }
         let upgrade = schema::upgrade(&db).await?;
         Ok((db, upgrade))
     }
@@ -122,8 +135,8 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> Result<Db, OpenError>
 }
 
 /// The first connection, which switches the file to a write-ahead log permanently; None if the file
-/// is the database of another program. If two processes switch it at the same moment, SQLite refuses
-/// one immediately, whatever its busy timeout.
+/// is the database of another program. If two processes switch it at the same moment, SQLite
+/// refuses one immediately, whatever its busy timeout.
 async fn first_connection(
     options: &SqliteConnectOptions,
 ) -> super::Result<Option<SqliteConnection>> {

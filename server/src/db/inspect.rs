@@ -11,17 +11,34 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::Deserialize;
 
+use super::open_error::OpenError;
+use super::url::DatabaseUrl;
+
 /// The secrets of each webhook, as JSON.
 const WEBHOOKS: &str = "select cast(secrets as text) from webhooks order by id limit 10000";
 const SIGNING_KEYS: &str = "select private_key from signing_keys where private_key is not null
      order by id limit 10000";
 
 /// What licd needs secret keys for.
+#[derive(Default)]
 pub struct Sealed {
     /// The current secret of each webhook.
     pub webhooks: Vec<Vec<u8>>,
     /// Those that sign leases, or are to.
     pub signing_keys: Vec<Vec<u8>>,
+}
+
+/// What is sealed in a database with the schema of this licd.
+pub async fn sealed(url: &DatabaseUrl) -> Result<Sealed, OpenError> {
+    match url {
+        DatabaseUrl::Sqlite(path) => Ok(Sqlite::open(path).await?.sealed().await?),
+        DatabaseUrl::Postgres(hosts) => {
+            let Some(server) = postgres_servers(hosts).into_iter().next() else {
+                return Ok(Sealed::default());
+            };
+            Ok(server.sealed(&mut server.connect().await?).await?)
+        }
+    }
 }
 
 /// The current secret of each webhook, sealed.

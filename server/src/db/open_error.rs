@@ -58,6 +58,12 @@ pub enum OpenError {
          new database"
     )]
     BeforeFirstRelease,
+    #[error(
+        "licd's tables are in the schema {other:?}, but the search path begins with {first:?}, which has \
+         none. Nothing was changed. To use the tables that exist, run: alter role ROLE set search_path = \
+         {other:?}. To create new ones, run: licd migrate --new-schema"
+    )]
+    OtherSchema { first: String, other: String },
     #[error("this database contains no tables of licd")]
     Empty,
     #[error("this is another program's database: it has tables, and none of licd")]

@@ -1,7 +1,8 @@
-//! Puts a complete SQLite file in the place of a database that nobody uses, and keeps what was there.
+//! Puts a complete SQLite file in the place of a database that nobody uses, and keeps what was
+//! there.
 //!
-//! A process that is killed in between leaves the database as it was, or the new file beside the old
-//! log, which licd refuses to open until `licd restore` is run again.
+//! A process that is killed in between leaves the database as it was, or the new file beside the
+//! old log, which licd refuses to open until `licd restore` is run again.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -45,6 +46,11 @@ impl UnusedDatabase {
         Ok(Self { path: path.to_owned(), locked })
     }
 
+    /// Whether there is a database at the path, or what is left of one.
+    pub fn exists(path: &Path) -> bool {
+        KEPT.iter().any(|suffix| with_suffix(path, suffix).exists())
+    }
+
     /// Whether this is the same file.
     pub fn is(&self, other: &Path) -> io::Result<bool> {
         let Some(file) = &self.locked else { return Ok(false) };
@@ -56,8 +62,8 @@ impl UnusedDatabase {
         folder(&self.path)
     }
 
-    /// Puts the new file in place, owned by whom the old one belonged to, and returns the name under
-    /// which the old one is kept, if there was one.
+    /// Puts the new file in place, owned by whom the old one belonged to, and returns the name
+    /// under which the old one is kept, if there was one.
     pub fn replace(self, new: NamedTempFile) -> io::Result<Option<PathBuf>> {
         let owner = match &self.locked {
             Some(file) => file.metadata()?,

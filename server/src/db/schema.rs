@@ -1,8 +1,8 @@
 //! The schema: migrates a database to the version of this licd, one process at a time.
 //!
-//! On SQLite, all steps are one transaction. On PostgreSQL each step is one, as the nodes that serve
-//! meanwhile lock tables in another order: what a failed migration has done stays, and the next
-//! start goes on from there.
+//! On SQLite, all steps are one transaction. On PostgreSQL each step is one, as the nodes that
+//! serve meanwhile lock tables in another order: what a failed migration has done stays, and the
+//! next start goes on from there.
 //!
 //! The tables are in `migrations/`; the rules for migrations while older nodes run are in
 //! `docs/operate/upgrades.md`.
@@ -53,8 +53,8 @@ const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0
 /// How long a step waits for a table that another session is using. Requests for that table wait
 /// behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '200ms'";
-/// How long to wait before trying a step again, so that other nodes catch up, and how much longer at
-/// most, so that nodes that migrate do not meet again.
+/// How long to wait before trying a step again, so that other nodes catch up, and how much longer
+/// at most, so that nodes that migrate do not meet again.
 const RETRY: Duration = Duration::from_secs(2);
 const RETRY_JITTER: Duration = Duration::from_secs(1);
 /// How often to log that a step is still being tried.
@@ -79,6 +79,27 @@ impl Upgrade {
     pub fn is_first(&self) -> bool {
         self.applied.first().is_some_and(|(version, _)| *version == FIRST)
     }
+}
+
+/// The first schema of the search path, and another one that has licd's tables while the first has
+/// none. Found by a look at the catalog, because the role may not be allowed to read those tables.
+const TABLES_ELSEWHERE: &str = "
+    select coalesce(current_schema(), ''), min(elsewhere.nspname::text)
+    from pg_class worlds
+    join pg_namespace elsewhere on elsewhere.oid = worlds.relnamespace
+    join pg_class counters on counters.relnamespace = elsewhere.oid
+    where worlds.relname = 'worlds' and counters.relname = 'event_counters'
+        and elsewhere.nspname is distinct from current_schema()
+        and not exists (
+            select 1 from pg_class own join pg_namespace first on first.oid = own.relnamespace
+            where own.relname = '_sqlx_migrations' and first.nspname = current_schema())
+    having count(*) > 0";
+
+/// Fails if licd would create tables, or find none, because the search path changed: an empty
+/// schema would replace the real one.
+pub(super) async fn refuse_other_schema(conn: &mut PgConnection) -> Result<(), OpenError> {
+    let Some(row) = conn.fetch_optional(TABLES_ELSEWHERE).await? else { return Ok(()) };
+    Err(OpenError::OtherSchema { first: row.try_get(0)?, other: row.try_get(1)? })
 }
 
 /// Brings the schema up to date.
@@ -205,6 +226,7 @@ pub(super) async fn check_on(conn: &mut SqliteConnection) -> Result<(), OpenErro
 
 /// The same on a connection to PostgreSQL, perhaps through a pooler.
 pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), OpenError> {
+    refuse_other_schema(conn).await?;
     let mut tx = conn.begin().await?;
     tx.execute(DROP_PLANS).await?;
     let applied = tx.list_applied_migrations(&MIGRATIONS.table_name).await;
@@ -226,8 +248,8 @@ fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), Open
     }
 }
 
-/// Fails if an applied migration differs from ours, because its tables may differ as well. The first
-/// migration was written anew before the first release.
+/// Fails if an applied migration differs from ours, because its tables may differ as well. The
+/// first migration was written anew before the first release.
 fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
     let is_other = |applied: &&AppliedMigration| {
         let mut known = MIGRATIONS.iter().filter(|known| known.version == applied.version);

@@ -73,11 +73,13 @@ async fn what_was_there_is_replaced_and_kept() {
     let (live, kept) = (place.path("licd.db"), place.kept());
     let expected = format!(
         "{}: restored from {}, {} bytes, complete and intact.\n\
-         {}: what was there before; delete it once it is not needed.\n",
+         {}: what was there before; delete it once it is not needed.\n\
+         database: {} (--database-url)\n",
         live.display(),
         place.path("saved.db").display(),
         live.metadata().unwrap().len(),
-        kept.display()
+        kept.display(),
+        url(&live),
     );
     assert_eq!(said(&restored), expected);
     assert_eq!(live.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -132,6 +134,71 @@ async fn a_database_in_use_is_not_replaced() {
     assert_eq!(place.knows(&place.path("licd.db")).await, ["early", "late", "later"]);
 }
 
+/// A mistyped path, or a shell without the service's settings, must not look like a restore.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_is_nothing_is_restored_by_mistake() {
+    let place = Place::with_a_killed_licd().await;
+    let (saved, elsewhere) = (place.path("saved.db"), url(&place.path("elsewhere/licd.db")));
+    let restore = |more: &[&str]| {
+        licd(&[&["restore", saved.to_str().unwrap(), "--database-url", &elsewhere], more].concat())
+    };
+    let refused = restore(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("there is no database at"), "{}", said(&refused));
+    assert!(!place.path("elsewhere").exists(), "nothing was created");
+    assert_eq!(restore(&["--new"]).status.code(), Some(0));
+    assert_eq!(place.knows(&place.path("elsewhere/licd.db")).await, ["early"]);
+    let refused = restore(&["--new"]);
+    assert!(said(&refused).contains("leave out --new"), "{}", said(&refused));
+}
+
+/// A copy of a live file is whole only with its log, or if licd did not run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_live_file_is_not_called_complete() {
+    let place = Place::with_a_killed_licd().await;
+    fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();
+    let restored = said(&place.restore("copy.db"));
+    // What was written so far is in the log, so there may be no table yet.
+    assert!(!restored.contains("complete"), "{restored}");
+    let place = Place::with_a_killed_licd().await;
+    fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();
+    fs::copy(place.path("licd.db-wal"), place.path("copy.db-wal")).unwrap();
+    let restored = said(&place.restore("copy.db"));
+    assert!(restored.contains("bytes, intact."), "{restored}");
+    assert!(restored.contains("was not written by `licd backup`"), "{restored}");
+    assert_eq!(place.knows(&place.path("licd.db")).await, ["early", "late"]);
+    fs::copy(place.path("licd.db"), place.path("stopped.db")).unwrap();
+    let restored = said(&place.restore("stopped.db"));
+    assert!(restored.contains("the newest changes are missing"), "{restored}");
+    assert!(!restored.contains("complete"), "{restored}");
+}
+
+/// Without the secret key, leases and webhooks stop, so a restore names the key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_key_that_is_missing_is_named() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (key, database) = (first_key(), url(&folder.path().join("licd.db")));
+    let node = Process::start(&database, &key);
+    node.caller(&key).post("/api/v1/admin/signing-keys", serde_json::json!({})).await.data();
+    assert!(node.stop().success());
+    let (saved, other) = (path("saved.db"), path("other"));
+    assert!(licd(&["backup", &saved, "--database-url", &database]).status.success());
+    assert!(licd(&["secret-key", "generate", &other]).status.success());
+    for (more, has) in
+        [(&[][..], "there is none"), (&["--secret-key-file", &other], "the file has ")]
+    {
+        let args = [&["restore", &saved, "--database-url", &database], more].concat();
+        let told = said(&licd(&args));
+        let warning = "Warning: 2 signing keys sign no lease: they need the secret key ";
+        assert!(told.contains(warning) && told.contains(has), "{told}");
+    }
+    let target = url(&folder.path().join("copied.db"));
+    let told = said(&licd(&["copy", "--from", &database, "--to", &target]));
+    assert!(told.contains("Secrets in it need the secret key "), "{told}");
+    assert!(told.contains("licd.db.secret, which has none"), "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_sound_backup_replaces_nothing() {
     let place = Place::with_a_killed_licd().await;
@@ -146,8 +213,11 @@ async fn what_is_no_sound_backup_replaces_nothing() {
     let newer = "insert into _sqlx_migrations
         select 9999, description, installed_on, success, checksum, 0 from _sqlx_migrations limit 1";
     super::run_on(&place.path("newer.db"), newer).await;
+    fs::copy(place.path("saved.db"), place.path("lacking.db")).unwrap();
+    super::run_on(&place.path("lacking.db"), "drop table webhook_holds").await;
     let before = files(place.folder.path());
     for (name, why) in [
+        ("lacking.db", "lacking.db lacks tables of licd: webhook_holds"),
         ("damaged.db", "damaged.db: "),
         ("empty.db", "this database contains no tables of licd"),
         ("text.db", "file is not a database"),
@@ -169,10 +239,10 @@ async fn a_backup_moves_to_a_new_machine() {
     let place = Place::with_a_killed_licd().await;
     let new = place.path("new/folder/licd.db");
     let saved = place.path("saved.db");
-    let args = ["restore", saved.to_str().unwrap(), "--database-url", &url(&new)];
+    let args = ["restore", "--new", saved.to_str().unwrap(), "--database-url", &url(&new)];
     let restored = licd(&args);
     assert!(restored.status.success(), "{}", said(&restored));
-    assert_eq!(said(&restored).lines().count(), 1, "nothing was there");
+    assert_eq!(said(&restored).lines().count(), 2, "nothing was there");
     assert_eq!(place.knows(&new).await, ["early"]);
     let postgres = licd(&["restore", "x", "--database-url", "postgres://u@h/d"]);
     assert!(said(&postgres).contains("licd restore is for SQLite"), "{}", said(&postgres));

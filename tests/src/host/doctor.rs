@@ -74,7 +74,7 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
     }
     set_mode(Path::new(file), 0o600);
     let good = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_RATE_LIMIT", "1/s")]);
-    assert!(good.with("ok")[0].contains("2 variables are set, and are valid"));
+    assert!(good.with("ok")[0].contains("3 variables are set, and are valid"));
     let both = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_BOOTSTRAP_KEY", &key)]);
     assert!(both.only("problem").contains("are both set"));
 }
@@ -248,6 +248,8 @@ fn the_list_has_a_line_for_each_check() {
     );
     assert!(printed.contains(&lines), "{printed}");
     assert!(printed.starts_with("ok       settings     all have their defaults\n"), "{printed}");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "licd: there is a problem\n");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let named = format!("database: {} (--database-url)\n", sound.url);
+    assert_eq!(told, format!("{named}licd: there is a problem\n"));
     assert_eq!(output.status.code(), Some(1));
 }

@@ -1,34 +1,61 @@
-//! The keys of what is sealed, and what else webhooks need: certificate authorities, and events that
-//! are kept for longer than a receiver may be down.
-
-use std::collections::BTreeSet;
+//! The keys of what is sealed, and what else webhooks need: certificate authorities, and events
+//! that are kept for longer than a receiver may be down.
 
 use clap::Parser;
 use licd::db::DatabaseUrl;
 use licd::db::inspect::Sealed;
 use licd::delivery::connect::system_roots;
-use licd::secrets::{SecretKeys, key_of};
+use licd::permissions::chmod_hint;
 
 use super::finding::Finding;
+use crate::commands::secret_key::missing_keys;
+use crate::commands::serve::Serve;
 use crate::commands::{Args, Command};
 
 /// As long as a webhook may have failed and still be sent everything.
 const KEPT_DAYS: u16 = 7;
 
-pub fn check(database: &DatabaseUrl, sealed: &Sealed) -> Vec<Finding> {
-    let Ok(Args { command: Command::Serve(serve), .. }) = Args::try_parse_from(["licd", "serve"])
-    else {
-        // The check of the settings says why.
-        return Vec::new();
+/// Whether there is a file with secret keys where licd does not create one itself, and whether only
+/// its owner can read it.
+pub fn file(database: &DatabaseUrl) -> Option<Finding> {
+    let Ok(keys) = settings()?.secret_keys.read(database) else {
+        // The check of what is sealed says why.
+        return None;
     };
+    match (keys.path(), database) {
+        (Some(path), _) => chmod_hint(path).map(|fix| {
+            let detail = "others can read or change the file of LICD_SECRET_KEY_FILE";
+            Finding::warning("secret key", detail).fix(fix)
+        }),
+        (None, DatabaseUrl::Sqlite(_)) => None,
+        (None, DatabaseUrl::Postgres(_)) => {
+            let detail = "no secret key is configured, so there can be no webhooks and no leases";
+            let fix = "licd secret-key generate FILE, and LICD_SECRET_KEY_FILE=FILE on each node";
+            Some(Finding::warning("secret key", detail).fix(fix))
+        }
+    }
+}
+
+/// The settings of `licd serve`. None if they are invalid: the check of the settings says why.
+fn settings() -> Option<Serve> {
+    match Args::try_parse_from(["licd", "serve"]) {
+        Ok(Args { command: Command::Serve(serve), .. }) => Some(serve),
+        _ => None,
+    }
+}
+
+pub fn check(database: &DatabaseUrl, sealed: &Sealed) -> Vec<Finding> {
+    let Some(serve) = settings() else { return Vec::new() };
     let keys = match serve.secret_keys.read(database) {
         Ok(keys) => keys,
         Err(error) => return vec![Finding::problem("secret key", error.to_string())],
     };
     let Sealed { webhooks, signing_keys } = sealed;
-    let webhooks_wait = opened(&keys, webhooks, "webhooks are not sent: their secrets need");
-    let none_signs = opened(&keys, signing_keys, "signing keys sign no lease: they need");
-    let mut findings: Vec<_> = webhooks_wait.into_iter().chain(none_signs).collect();
+    let fix = "add its line to the file of LICD_SECRET_KEY_FILE, on each node; see \
+               docs/operate/backups.md";
+    let missing = missing_keys(&keys, sealed).into_iter();
+    let mut findings: Vec<_> =
+        missing.map(|missing| Finding::problem("secret key", missing).fix(fix)).collect();
     if findings.is_empty() && !(webhooks.is_empty() && signing_keys.is_empty()) {
         findings.push(Finding::ok("secret key", "it opens all that is sealed"));
     }
@@ -46,18 +73,4 @@ pub fn check(database: &DatabaseUrl, sealed: &Sealed) -> Vec<Finding> {
         findings.push(Finding::warning("events", detail).fix(fix));
     }
     findings
-}
-
-/// Whether the keys of this machine open all of these, and what it means if not.
-fn opened(keys: &SecretKeys, sealed: &[Vec<u8>], meaning: &str) -> Option<Finding> {
-    let locked: Vec<_> = sealed.iter().filter(|sealed| !keys.has_key_of(sealed)).collect();
-    let needed = locked.iter().map(|sealed| match key_of(sealed) {
-        Some(key) => key.to_string(),
-        None => "of a later licd".to_owned(),
-    });
-    let needed: Vec<_> = needed.collect::<BTreeSet<_>>().into_iter().collect();
-    let detail = format!("{} {meaning} the key {}", locked.len(), needed.join(", "));
-    let fix = "add its line to the file of LICD_SECRET_KEY_FILE, on each node; see \
-               docs/operate/backups.md";
-    (!locked.is_empty()).then(|| Finding::problem("secret key", detail).fix(fix))
 }

@@ -7,12 +7,17 @@ use clap::{Arg, Command, CommandFactory, Parser};
 
 use super::finding::Finding;
 use crate::commands::secret_file::SecretFile;
-use crate::commands::{self, Args, serve};
+use crate::commands::{self, Args, environment, serve};
 
 const PREFIX: &str = "LICD_";
 /// Settings that are not flags.
-const WITHOUT_FLAG: [&str; 3] =
-    ["LICD_BOOTSTRAP_KEY", "LICD_BOOTSTRAP_KEY_FILE", "LICD_DATABASE_URL_FILE"];
+const WITHOUT_FLAG: [&str; 5] = [
+    "LICD_BOOTSTRAP_KEY",
+    "LICD_BOOTSTRAP_KEY_FILE",
+    "LICD_DATABASE_URL_FILE",
+    environment::FILE,
+    environment::READ_FROM,
+];
 /// How similar two names must be for a suggestion; 1 means equal.
 const ALIKE: f64 = 0.8;
 
