@@ -294,11 +294,12 @@ impl Context {
         clients
     }
 
-    /// A secret from a prompt, or from stdin: never from the command line, which others see.
+    /// A secret from a prompt, or the only line of stdin: never from the command line, which others
+    /// see.
     pub async fn read_secret(&self, question: &str) -> Result<String> {
         match self.prompts.can_ask() {
             true => self.prompts.secret(question),
-            false => self.io.read_stdin().await,
+            false => self.io.read_line().await,
         }
     }
 

@@ -25,7 +25,7 @@ use crate::terminal::{Io, unwritten};
 pub use cell::{TextCell, Tone};
 pub use columns::{ColumnNames, folded};
 pub use csv::Sheet;
-pub use format::Format;
+pub use format::{Format, json as json_text};
 pub use jq::Jq;
 pub use listing::Listing;
 pub use messages::Messages;

@@ -51,6 +51,18 @@ pub struct Key<T = Role> {
     pub last_used_at: Option<Timestamp>,
     /// The time of the revocation; null: not revoked.
     pub revoked_at: Option<Timestamp>,
+    /// The key that created this one, itself or in a session of the dashboard; null: a command on
+    /// the server's host created it.
+    pub created_by: Option<KeyId>,
+}
+
+/// The body of a revocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RevokeKey {
+    /// Also revokes the keys that this key created, and those that they created in turn.
+    pub made: Option<bool>,
 }
 
 /// Whether a key can be used.
@@ -179,8 +191,8 @@ pub struct MalformedKey;
 /// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
 /// are the CRC-32 of all before them, so that a damaged key is recognized without a look-up.
 ///
-/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident. When
-/// it is dropped, its memory is overwritten.
+/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident.
+/// When it is dropped, its memory is overwritten.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Zeroizing<String>);
 

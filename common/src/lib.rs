@@ -53,8 +53,8 @@ pub use id::{
     WebhookId,
 };
 pub use key::{
-    ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
-    Tenant,
+    ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, RevokeKey, Role,
+    RollKey, Tenant,
 };
 pub use lease::{Lease, LeaseAnswer, LeaseReason, LeasedAnswer, LeasedSeat, OnLease, RequestLease};
 pub use lease_token::{LeaseClaims, NotALease};
@@ -64,7 +64,7 @@ pub use license::{
     TransferLicense, UpdateLicense, Usage, UsageActivation,
 };
 pub use license_key::{
-    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey,
+    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey, OnKeys,
 };
 pub use metadata::{Metadata, MetadataPatch};
 pub use number::{

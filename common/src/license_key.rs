@@ -8,8 +8,17 @@ use zeroize::Zeroizing;
 
 use crate::id::ALPHABET;
 use crate::setting::is_invisible;
+use crate::string_enum::string_enum;
 use crate::text::Invalid;
 use crate::{ExternalId, KeyState, LicenseId, LicenseKeyId, MaxUses, ProductId, Timestamp};
+
+string_enum! {
+    /// What becomes of the keys of a license that is deleted.
+    OnKeys, "revoke", inline {
+        /// Those with which a user could still claim the license are revoked.
+        Revoke = "revoke",
+    }
+}
 
 /// The record of a license key, without the key itself, of which only a hash is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,8 +110,8 @@ const VERSION_MARK: &str = "V3";
 
 const RULE: &str = "a text of 8 to 4096 letters, digits and signs";
 
-/// A license key, as it was typed. It has neither `Debug` nor `Display`, so that it reaches no log by
-/// accident, and its memory is overwritten.
+/// A license key, as it was typed. It has neither `Debug` nor `Display`, so that it reaches no log
+/// by accident, and its memory is overwritten.
 #[derive(Clone)]
 pub struct KeyText {
     given: Zeroizing<String>,

@@ -50,6 +50,8 @@ pub enum Error {
     RequestTimeout,
     /// The request conflicts with the current state.
     Conflict(&'static str),
+    /// The license has a key, with these last characters, with which a user could still claim it.
+    ClaimableKey(String),
     /// A lease holds the seat that was to be taken away, until then.
     LeaseRunning(Timestamp),
     /// The record, named by its kind, is not as the caller saw it.
@@ -146,8 +148,8 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
         | sqlx::Error::WorkerCrashed => true,
         // Busy, locked, out of memory, read-only, interrupted, input/output, full, cannot open.
         _ if is_of_sqlite(error) => has_primary_code(error, &[5, 6, 7, 8, 9, 10, 13, 14]),
-        // Connection lost, out of resources, operator's intervention, a disk that fails, a standby's
-        // read-only state, a lock or a statement that took too long.
+        // Connection lost, out of resources, operator's intervention, a disk that fails, a
+        // standby's read-only state, a lock or a statement that took too long.
         _ => has_code(error, |code| {
             matches!(&code[..2.min(code.len())], "08" | "53" | "57" | "58")
                 || matches!(code, "25006" | "55P03")

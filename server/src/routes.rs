@@ -247,8 +247,9 @@ fn keys() -> ApiRouter<App> {
                  itself is not stored.")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
             post_with(keys::revoke, op("revokeKey", "Revoke an API key",
-                "Revokes the key immediately and permanently. The tenant's last valid live admin \
-                 key cannot be revoked.")))
+                "Revokes the key immediately and permanently. `made` also revokes the keys that it \
+                 created, and those that they created in turn, all or none: a leaked admin key may \
+                 have created others. The tenant's last valid live admin key cannot be revoked.")))
 }
 
 #[rustfmt::skip]

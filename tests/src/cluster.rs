@@ -11,6 +11,7 @@ mod pgbouncer;
 mod resources;
 mod schemas;
 mod silence;
+mod upgrade;
 mod webhooks;
 
 use std::fs;

@@ -117,6 +117,10 @@ async fn change(database: &TestDatabase, statement: &'static str) {
 async fn another_schema_is_a_problem() {
     for (version, said) in [
         (
+            "delete from _sqlx_migrations where version = 3",
+            "bring it up to date with `licd migrate`",
+        ),
+        (
             "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
              select 9999, description, success, checksum, 0 from _sqlx_migrations limit 1",
             "a newer licd has upgraded it",

@@ -8,6 +8,7 @@ mod event_lists;
 mod events;
 mod explain;
 mod health;
+mod key_makers;
 mod keys;
 mod license_lists;
 mod license_search;

@@ -1,6 +1,6 @@
 //! License keys: what a claim gives, what a wrong key is told, and what support does with a key.
 
-use common::{Mode, Role};
+use common::{LicenseKeyId, Mode, Role};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -294,7 +294,39 @@ async fn a_lost_answer_is_not_shown_again() {
     let again = send().await;
     assert_eq!((again.status, &again.body["code"]), (409, &json!("conflict")));
     assert_eq!(app.get(&path).await.list().len(), 1);
-    // A license made by mistake goes with its keys.
-    app.delete(&format!("/api/v1/admin/licenses/{license}")).await.data();
+}
+
+/// The key may be sold, and its buyer has not typed it yet.
+#[tokio::test]
+async fn a_license_that_could_still_be_claimed_is_not_deleted() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}");
+    let (id, key) = new_key(&app, &license, json!({})).await;
+    let refused = app.delete(&path).await;
+    assert_eq!(refused.refusal(), "409 conflict");
+    let end = key.replace('-', "");
+    let said = refused.body["error"].as_str().unwrap();
+    assert!(said.contains(&end[end.len() - 6..]), "{said}");
+    assert_eq!(app.delete(&format!("{path}?keys=keep")).await.status, 400);
+
+    // A key that nobody can claim with keeps no license.
+    for change in [
+        "update license_keys set revoked_at = created_at where id = $1",
+        "update license_keys set expires_at = created_at where id = $1",
+    ] {
+        let other = app.license(json!({})).await;
+        let (id, _) = new_key(&app, &other, json!({})).await;
+        let id = id.parse::<LicenseKeyId>().unwrap();
+        app.db().write().await.unwrap().query(change).bind(id).execute().await.unwrap();
+        app.delete(&format!("/api/v1/admin/licenses/{other}")).await.data();
+    }
+
+    let deleted = app.delete(&format!("{path}?keys=revoke")).await;
+    assert_eq!(deleted.id(), license);
+    assert_eq!(claim(&app, "ada", &key).await, "license_key_not_found");
     assert_eq!(app.number("select count(*) from license_keys").await, 0);
+    let events = app.get("/api/v1/admin/events?limit=1000").await;
+    let events: Vec<_> = events.each("type").into_iter().rev().take(2).map(str::to_owned).collect();
+    assert_eq!(events, ["license.deleted", "license_key.revoked"], "{id}");
 }

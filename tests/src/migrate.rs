@@ -22,11 +22,13 @@ async fn migrating_prints_each_step() {
     let database = TestDatabase::empty().await;
     insta::assert_snapshot!(printed(&database, &["migrate"]), @r"
     1  first
-    <database> is now at schema version 1: one step.
+    2  key makers
+    3  keys by maker
+    <database> is now at schema version 3: 3 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 1; nothing to do."
+        @"<database> is at schema version 3; nothing to do."
     );
 }
 
@@ -40,7 +42,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 1: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 3: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -61,7 +63,9 @@ async fn a_source_without_a_schema_is_left_alone() {
         printed(&empty, &["migrate"]),
         @r"
     1  first
-    <database> is now at schema version 1: one step.
+    2  key makers
+    3  keys by maker
+    <database> is now at schema version 3: 3 steps.
     "
     );
 }

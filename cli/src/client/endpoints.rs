@@ -1,19 +1,21 @@
 //! The endpoints by noun, as in `client.licenses().assign(…)`. Each path of the service stands here
 //! once, with the types of its body and its answer.
 
+mod license_keys;
+
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::str::FromStr;
 
 use common::{
-    AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan,
-    CreateProduct, CreateUser, CreateWebhook, CreatedLicenseKey, Delivery, Event, EventId, Explain,
-    ExternalId, FindLicenseKey, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId,
-    List, OnLease, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released,
-    ReplayWebhook, RequestLease, ResendEvent, Retried, RollKey, RotateSigningKeys, SetStatus,
-    SigningKeyId, Statistics, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct,
-    UpdateUser, UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
+    AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreatePlan, CreateProduct,
+    CreateUser, CreateWebhook, Delivery, Event, EventId, Explain, ExternalId, FindLicenseKey,
+    KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, OnKeys, OnLease, Plan,
+    PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, ReplayWebhook, RequestLease,
+    ResendEvent, Retried, RevokeKey, RollKey, RotateSigningKeys, SetStatus, SigningKeyId,
+    Statistics, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -207,6 +209,12 @@ impl<T: Update> Records<'_, T> {
 }
 
 impl Records<'_, License> {
+    /// Deletes a license, with the keys with which a user could still claim it.
+    pub async fn delete_with_keys(self, id: impl Display) -> Done<License> {
+        let path = Query::of("keys", OnKeys::Revoke).on(&Self::path(id));
+        self.client.write(Method::DELETE, &path, NO_BODY).await
+    }
+
     /// Changes the status, as [`Self::update`] changes other members.
     pub async fn set_status(
         self,
@@ -273,45 +281,15 @@ impl Records<'_, License> {
     }
 }
 
-impl<'c> Records<'c, License> {
-    /// The keys of a license, page by page, with at most `limit` records.
-    pub fn keys(
-        self,
-        id: LicenseId,
-        limit: Option<usize>,
-    ) -> impl Stream<Item = Result<Vec<ApiRecord<LicenseKey>>>> + use<'c> {
-        let path = format!("{}/keys", Self::path(id));
-        self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
-    }
-
-    pub async fn create_key(
-        self,
-        id: impl Display,
-        body: &CreateLicenseKey,
-    ) -> Done<CreatedLicenseKey> {
-        self.client.write(Method::POST, &format!("{}/keys", Self::path(id)), Some(body)).await
-    }
-}
-
-impl Records<'_, LicenseKey> {
-    pub async fn reissue(self, id: LicenseKeyId) -> Done<CreatedLicenseKey> {
-        self.client.write(Method::POST, &format!("{}/reissue", Self::path(id)), NO_BODY).await
-    }
-
-    pub async fn revoke(self, id: LicenseKeyId) -> Done<LicenseKey> {
-        self.client.write(Method::POST, &format!("{}/revoke", Self::path(id)), NO_BODY).await
-    }
-}
-
 impl Records<'_, Key> {
     pub async fn roll(self, id: impl Display, body: &RollKey) -> Done<CreatedKey> {
         let path = format!("{}/roll", Self::path(id));
         self.client.write(Method::POST, &path, Some(body)).await
     }
 
-    pub async fn revoke(self, id: impl Display) -> Done<Key> {
+    pub async fn revoke(self, id: impl Display, body: &RevokeKey) -> Done<Key> {
         let path = format!("{}/revoke", Self::path(id));
-        self.client.write(Method::POST, &path, NO_BODY).await
+        self.client.write(Method::POST, &path, body.made.map(|_| body)).await
     }
 }
 

@@ -2,9 +2,10 @@
 
 mod table;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
+use common::{CreateKey, KeyId, KeyState, Mode, Name, OverlapSeconds, RevokeKey, Role, RollKey};
 
 use crate::client::{CreatedKey, Key, new_idempotency_key};
 use crate::commands::prelude::*;
@@ -24,11 +25,19 @@ pub enum Verb {
     Create(CreateArgs),
     /// Replace a key with a new one and print its secret once
     Roll(RollArgs),
-    /// Revoke a key immediately and permanently
-    Revoke {
-        #[command(flatten)]
-        key: KeyArg,
-    },
+    Revoke(RevokeArgs),
+}
+
+/// Revoke a key immediately and permanently
+///
+/// A leaked admin key may have created other keys. --made revokes them too, in one step.
+#[derive(Args)]
+pub struct RevokeArgs {
+    #[command(flatten)]
+    key: KeyArg,
+    /// Also revoke the keys that this key created, and those that they created in turn
+    #[arg(long)]
+    made: bool,
 }
 
 #[derive(Args)]
@@ -85,7 +94,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::List(flags) => noun::list_all::<Key>(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Roll(args) => roll(ctx, args).await,
-        Verb::Revoke { key } => revoke(ctx, &key).await,
+        Verb::Revoke(args) => revoke(ctx, &args).await,
     }
 }
 
@@ -164,7 +173,7 @@ async fn named(ctx: &Context, KeyArg { key: given }: &KeyArg) -> Result<ApiRecor
             let secret = ctx.prompts.secret("API key")?;
             return noun::key(ctx, secret.trim()).await;
         }
-        Some("-") => return noun::key(ctx, ctx.io.read_stdin().await?.trim()).await,
+        Some("-") => return noun::key(ctx, ctx.io.read_line().await?.trim()).await,
         Some(given) => return noun::key(ctx, given).await,
         None => {}
     }
@@ -211,7 +220,7 @@ async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
     let made = client.keys().roll(key.id, &body).await;
     let Some(made) = made.map_err(|error| secret_lost(error, "rolled", &key.name))? else {
         if immediately {
-            client.keys().revoke(key.id).await?;
+            client.keys().revoke(key.id, &RevokeKey::default()).await?;
         }
         return Ok(View::planned());
     };
@@ -250,7 +259,8 @@ fn rolled(ctx: &Context, key: &ApiRecord<CreatedKey>) -> Result<View> {
 async fn print_and_revoke(ctx: &Context, new: &View, old: &Key, end: &str) -> Result<View> {
     let ended = match new.show(&ctx.io, &ctx.output) {
         Ok(()) => {
-            let ended = ctx.client().await?.keys().revoke(old.id).await.map(drop);
+            let client = ctx.client().await?;
+            let ended = client.keys().revoke(old.id, &RevokeKey::default()).await.map(drop);
             // Repeating the whole command would roll the key again.
             ended.map_err(|error| error.fix(format!("licctl keys revoke {}", old.id)))
         }
@@ -265,12 +275,37 @@ async fn print_and_revoke(ctx: &Context, new: &View, old: &Key, end: &str) -> Re
     ended.map(|()| View::printed().changed("Revoked the old key."))
 }
 
-async fn revoke(ctx: &Context, given: &KeyArg) -> Result<View> {
-    let key = named(ctx, given).await?;
-    let what = described(&key);
-    if key.revoked_at.is_none() {
+async fn revoke(ctx: &Context, args: &RevokeArgs) -> Result<View> {
+    let key = named(ctx, &args.key).await?;
+    let made = made_by(ctx, key.id).await?;
+    let names: Vec<_> = made.iter().map(|key| described(key)).collect();
+    let (what, names) = (described(&key), names.join(", "));
+    if !made.is_empty() && !args.made {
+        ctx.note(&format!("the key made keys that still work: {names}; --made revokes them too"));
+    }
+    let what = match made.len() {
+        0 => what,
+        _ if !args.made => what,
+        1 => format!("{what} and the key that it made, {names}"),
+        many => format!("{what} and the {many} keys that it made: {names}"),
+    };
+    if key.revoked_at.is_none() || args.made && !made.is_empty() {
         confirm_end(ctx, &key, &format!("Revoke the {what}?")).await?;
     }
-    let revoked = ctx.client().await?.keys().revoke(key.id).await?;
+    let body = RevokeKey { made: args.made.then_some(true) };
+    let revoked = ctx.client().await?.keys().revoke(key.id, &body).await?;
     noun::written(ctx, revoked, |view, _| view.changed(format!("Revoked the {what}."))).await
+}
+
+/// The valid keys that a key created, directly or not, oldest first.
+async fn made_by(ctx: &Context, id: KeyId) -> Result<Vec<ApiRecord<Key>>> {
+    let mut keys = ctx.client().await?.keys().list(Query::default()).await?;
+    let mut makers = BTreeSet::from([id]);
+    // A key is older than those that it creates, and the list begins with the oldest.
+    keys.retain(|key| {
+        let is_made = key.created_by.is_some_and(|maker| makers.contains(&maker));
+        is_made && makers.insert(key.id)
+    });
+    keys.retain(|key| key.state(ctx.now) == KeyState::Valid);
+    Ok(keys)
 }

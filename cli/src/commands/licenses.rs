@@ -5,6 +5,7 @@ mod assign;
 mod assign_from_file;
 mod assignments;
 mod create;
+mod create_keys;
 mod delete;
 mod get;
 pub mod keys;
@@ -16,8 +17,9 @@ mod transfer;
 mod update;
 pub mod usage;
 
-use common::{LicenseState, Status, Timestamp};
+use common::{CreateLicense, LicenseState, Status, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::bulk::{ItemResults, read_items};
 use crate::client::{License, LicenseDetails, LicenseWithSeats};
@@ -91,6 +93,11 @@ impl LicenseArg {
 }
 
 impl LicensesArg {
+    /// Whether the command may be about several licenses, however many a list on stdin has.
+    fn is_list(&self) -> bool {
+        self.licenses.len() > 1 || self.licenses.iter().any(|given| given == "-")
+    }
+
     /// The words that name the licenses, or that of one from a prompt.
     async fn items(self, ctx: &Context) -> Result<Vec<String>> {
         ctx.prompts.require(&[("LICENSE", !self.licenses.is_empty())])?;
@@ -98,6 +105,18 @@ impl LicensesArg {
             true => Ok(vec![choose(ctx).await?.id.to_string()]),
             false => read_items(ctx, &self.licenses).await,
         }
+    }
+}
+
+/// The record of a new license with the members of the request that the response leaves out.
+fn with_what_was_sent(made: ApiRecord<License>, body: &CreateLicense) -> ApiRecord<License> {
+    let made = match &body.metadata {
+        Some(metadata) => made.with_member("state", "metadata", json!(metadata)),
+        None => made,
+    };
+    match &body.name {
+        Some(name) => made.with_member("state", "name", name.as_str()),
+        None => made,
     }
 }
 

@@ -21,7 +21,7 @@ enum Form {
 
 impl Printer {
     /// Prints the header.
-    pub fn begin(ctx: &Context, columns: &'static [Column], fields: &'static str) -> Result<Self> {
+    pub fn begin(ctx: &Context, columns: &'static [Column], fields: &[&str]) -> Result<Self> {
         let (options, headers) = (&ctx.output, ctx.output.headers);
         let form = match options.format {
             Format::Table => {
@@ -36,7 +36,7 @@ impl Printer {
                 Form::Table(Style { headers: false, ..style })
             }
             Format::Csv => {
-                let sheet = Sheet::new(&[fields], options.columns.as_ref(), headers)?;
+                let sheet = Sheet::new(fields, options.columns.as_ref(), headers)?;
                 ctx.io.data(&sheet.header()?)?;
                 Form::Csv(sheet)
             }

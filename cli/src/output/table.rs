@@ -61,6 +61,11 @@ impl Column {
         Self { shrinks: Shrinks::Last, ..Self::new(title, 0) }
     }
 
+    /// A column of values of one width, which are printed before the later ones are known.
+    pub const fn whole(title: &'static str, width: usize) -> Self {
+        Self { width: Some(width), ..Self::new(title, 0) }
+    }
+
     /// A column of lines that are printed before the later ones are known: longer values are cut on
     /// a terminal, whose rest the last column gets.
     pub const fn fixed(title: &'static str, rank: u8, width: usize) -> Self {

@@ -161,6 +161,16 @@ impl Io {
         if file == "-" { self.read_stdin().await } else { read_file(file) }
     }
 
+    /// Reads the only line of stdin. Several lines are a mistake: a list, or a line of titles.
+    pub async fn read_line(&self) -> Result<String> {
+        let mut lines = self.read_list().await?;
+        if lines.len() > 1 {
+            let message = format!("Expected one line on stdin, and got {}.", lines.len());
+            return Err(Error::usage(message).fix("pass one value at a time; nothing was changed"));
+        }
+        Ok(lines.pop().unwrap_or_default())
+    }
+
     /// Reads a list from stdin, one entry a line, without blank lines.
     pub async fn read_list(&self) -> Result<Vec<String>> {
         let text = self.read_stdin().await?;

@@ -165,13 +165,14 @@ const OWN: [&str; 6] = ["licenses", "assign", "--plan", "Pro annual", "--from", 
 fn a_license_that_was_made_is_not_made_again() {
     let server = service();
     let home = Home::with(&server);
-    // The report of a run that was killed after it created one license and while it created another.
+    // The report of a run that was killed after it created one license and while it created
+    // another.
     let run = format!("licenses assign --plan {PLAN}");
     let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
     let report = [
-        format!(r#"{{"run":"{run}","line":2,"user":"alice","state":"begun"}}"#),
-        format!(r#"{{"run":"{run}","line":2,"user":"alice",{partly}}}"#),
-        format!(r#"{{"run":"{run}","line":3,"user":"bob","state":"begun"}}"#),
+        format!(r#"{{"run":"{run}","line":2,"userId":"alice","state":"begun"}}"#),
+        format!(r#"{{"run":"{run}","line":2,"userId":"alice",{partly}}}"#),
+        format!(r#"{{"run":"{run}","line":3,"userId":"bob","state":"begun"}}"#),
         r#"{"run":"licenses","li"#.to_owned(),
     ]
     .join("\n");

@@ -17,6 +17,7 @@ mod features;
 mod forms;
 mod help;
 mod json_errors;
+mod keyed_licenses;
 mod leases;
 mod lists;
 #[cfg(unix)]

@@ -209,3 +209,27 @@ fn an_assignment_asks_before_it_creates_a_user() {
     press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
 }
+/// Columns that are checked are stored: for the users that a row creates, not for those who exist.
+#[test]
+fn the_email_and_name_of_a_new_user_are_stored() {
+    let server = FakeServer::answering(|request| match (&*request.method, &*request.path) {
+        ("GET", path) if path.contains("externalId=alice") => Reply::list(&[user("alice")]),
+        ("GET", path) if path.contains("/users") => Reply::list(&Vec::<Value>::new()),
+        _ => answer(request),
+    });
+    let home = Home::with(&server);
+    let folder = home.dir.path();
+    let map = ["--map", "email=mail", "--map", "name=who", "--create-user"];
+    let users = "userId,mail,who\nalice,a@example.com,Alice\nbob,b@example.com,Bob\n";
+    std::fs::write(folder.join("users.csv"), users).unwrap();
+    let assign = ["licenses", "assign", LICENSE, "--from", "users.csv"];
+    let mut command = home.command(&[&assign[..], &map].concat());
+    let ran = RunOutput::from(command.current_dir(folder).output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let received = server.received().into_iter();
+    let created: Vec<Value> = received
+        .filter(|it| it.method == "POST" && it.path.ends_with("/users"))
+        .map(|it| it.body)
+        .collect();
+    assert_eq!(created, [json!({ "externalId": "bob", "email": "b@example.com", "name": "Bob" })]);
+}

@@ -153,3 +153,18 @@ fn a_list_is_renewed_once_a_term() {
         }
     }
 }
+
+/// The length of a list is no safeguard: a list on stdin may happen to have one license.
+#[test]
+fn a_list_of_one_license_is_a_list() {
+    let server = with_license("active", Some(700), json!(365));
+    let home = Home::with(&server);
+    let ran = home.run_with_input(&["licenses", "renew", "-", "--yes"], &format!("{LICENSE}\n"));
+    assert_eq!(ran.code, 6, "{ran:?}");
+    assert!(ran.stderr.contains("is valid for more than a term"), "{ran:?}");
+    assert!(patches(&server).is_empty());
+    // `xargs` passes one license as an argument, as a person does.
+    let ran = home.run(&["licenses", "renew", LICENSE, "--yes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("it may have been renewed for this term already"), "{ran:?}");
+}

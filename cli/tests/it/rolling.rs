@@ -193,3 +193,34 @@ fn the_expiry_of_a_new_key_is_said() {
     assert_eq!(ran.stdout, format!("{OTHER_KEY}\n"));
     assert!(!ran.stderr.contains("by one that expires"), "{}", ran.stderr);
 }
+
+/// A leaked admin key may have made others, and these again.
+#[test]
+fn a_key_is_revoked_with_what_it_made() {
+    let ids = ["key_01h455vb4pex5vsknk084sn0a1", "key_01h455vb4pex5vsknk084sn0a2"];
+    let server = FakeServer::answering(move |request| {
+        let made = |at: usize, maker: Value| {
+            let mut made = key();
+            made["name"] = ["leaked", "sync2"][at].into();
+            (made["id"], made["createdBy"]) = (ids[at].into(), maker);
+            made
+        };
+        let both = [made(0, Value::Null), made(1, ids[0].into())];
+        match request.method.as_str() {
+            "GET" => Reply::list(&both),
+            _ => Reply::data(200, &both[0]),
+        }
+    });
+    let home = Home::with(&server);
+    let ran = home.run(&["keys", "revoke", "leaked", "--yes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("the key made keys that still work: "), "{ran:?}");
+    assert!(ran.stderr.contains("sync2") && ran.stderr.contains("--made revokes them"), "{ran:?}");
+    let ran = home.run(&["keys", "revoke", "leaked", "--made"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("and the key that it made, "), "{ran:?}");
+    let ran = home.run(&["keys", "revoke", "leaked", "--made", "--yes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let bodies = server.received().into_iter().filter(|it| it.method == "POST").map(|it| it.body);
+    assert_eq!(bodies.collect::<Vec<_>>(), [Value::Null, json!({ "made": true })]);
+}

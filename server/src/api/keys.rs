@@ -1,12 +1,12 @@
 //! API keys.
 
-use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, RollKey};
+use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, RevokeKey, RollKey};
 
 use super::Unfiltered;
 use crate::error::Error;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Caller, Reader};
-use crate::http::extract::{Id, Json, NoQuery, Query};
+use crate::http::extract::{Id, Json, OptionalJson, Query};
 use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
 use crate::ops::keys;
@@ -38,9 +38,9 @@ pub async fn roll(
 pub async fn revoke(
     writer: Writer,
     Id(id): Id<KeyId>,
-    _: NoQuery,
+    OptionalJson(body): OptionalJson<RevokeKey>,
 ) -> Result<Once<Changed<Key>>, Error> {
-    writer.once((), |change, ()| keys::revoke(change, id)).await
+    writer.once(body, |change, body| keys::revoke(change, id, body)).await
 }
 
 /// The request's key, and its tenant.

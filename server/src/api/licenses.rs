@@ -2,8 +2,9 @@
 
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, OnLease, PlanId,
-    ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, TransferLicense, UpdateLicense,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, OnKeys, OnLease,
+    PlanId, ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, TransferLicense,
+    UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,9 +113,22 @@ pub async fn delete(
     writer: Writer,
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
-    _: NoQuery,
+    Query(query): Query<DeleteLicense>,
 ) -> Result<Once<Changed<LicenseDetails>>, Error> {
-    writer.expecting(expected).once((), |change, ()| licenses::delete(change, id)).await
+    let change = async |change, query: DeleteLicense| {
+        licenses::delete(change, id, query.keys.is_some()).await
+    };
+    writer.expecting(expected).once(query, change).await
+}
+
+/// The query of the deletion of a license.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteLicense {
+    /// What becomes of keys with which a user could still claim the license. Without it, they keep
+    /// the license from being deleted.
+    keys: Option<OnKeys>,
 }
 
 pub async fn assign(

@@ -29,7 +29,8 @@ impl Actor {
         }
     }
 
-    pub(super) fn key(&self) -> Option<KeyId> {
+    /// The key that acts, itself or in a session.
+    pub fn key(&self) -> Option<KeyId> {
         match self {
             Self::Key { id: key, .. } | Self::Session { key, .. } => Some(*key),
             Self::Host { .. } | Self::System => None,

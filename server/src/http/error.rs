@@ -67,7 +67,10 @@ impl Error {
             }
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
-            Self::Conflict(_) | Self::KeyOfLicense(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
+            Self::Conflict(_)
+            | Self::ClaimableKey(_)
+            | Self::KeyOfLicense(_)
+            | Self::ShownOnce(_) => ErrorCode::Conflict,
             Self::LeaseRunning(_) => ErrorCode::LeaseRunning,
             Self::Changed(_) | Self::ChangedMeanwhile(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
@@ -126,6 +129,10 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
+            Self::ClaimableKey(suffix) => format!(
+                "A user could still claim the license with its key that ends with {suffix}. Revoke the \
+                 key first, or delete the license with ?keys=revoke"
+            ),
             Self::LeaseRunning(until) => lease_running(*until),
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"

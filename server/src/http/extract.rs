@@ -10,7 +10,7 @@ mod strict;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -37,6 +37,22 @@ impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
         let (mut parts, body) = request.into_parts();
         NoQuery::from_request_parts(&mut parts, state).await?;
         Self::read(&parts, body, &BODY, T::SET_ELSEWHERE).await
+    }
+}
+
+/// A JSON object, or no body at all.
+pub struct OptionalJson<T>(pub T);
+
+/// Such a request has no query.
+impl<S: Sync, T: StrictBody + Default> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        if !request.body().is_end_stream() {
+            return Json::from_request(request, state).await.map(|Json(body)| Self(body));
+        }
+        NoQuery::from_request_parts(&mut request.into_parts().0, state).await?;
+        Ok(Self(T::default()))
     }
 }
 

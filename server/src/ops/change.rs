@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use common::{Success, Timestamp};
+use common::{KeyId, Success, Timestamp};
 
 use super::etag::{Expected, Tagged};
 use super::idempotency::{Attempt, Kept};
@@ -92,14 +92,19 @@ impl Change {
         self.expected.check(record)
     }
 
-    /// The time of a record's next state: now, and after the state before, as tags tell states apart
-    /// by it.
+    /// The time of a record's next state: now, and after the state before, as tags tell states
+    /// apart by it.
     pub(super) fn time_after(&self, before: Timestamp) -> Timestamp {
         self.now.after(before)
     }
 
     pub fn scope(&self) -> Scope {
         self.origin.scope
+    }
+
+    /// The key that makes the change, itself or in a session of the dashboard.
+    pub fn actor_key(&self) -> Option<KeyId> {
+        self.origin.actor.key()
     }
 
     /// Records the events and commits. On return, everything is on disk.

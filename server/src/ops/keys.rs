@@ -1,17 +1,20 @@
 //! API keys. A live key sees and creates keys of both modes, a test key only those of test mode.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use common::{
-    ApiKey, CreateKey, CreatedKey, Key, KeyId, KeyState, Mode, Name, Role, RollKey, Timestamp,
+    ApiKey, CreateKey, CreatedKey, Key, KeyId, KeyState, Mode, Name, RevokeKey, Role, RollKey,
+    Timestamp,
 };
 
-use super::change::{Change, Events};
+use super::change::Change;
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::auth::gate;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::store::{Order, Page, key_uses, keys, worlds};
+use crate::store::{Order, Page, Scope, key_uses, keys, worlds};
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
@@ -26,14 +29,25 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
         return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
     }
     let scope = worlds::find(&mut change, own.tenant, mode).await?.ok_or(Error::Internal)?;
+    let created_by = lock_actor(&mut change).await?;
     let key = ApiKey::generate(mode);
-    let record = new_record(&key, new.name, new.role, new.expires_at, now);
+    let record = Key { created_by, ..new_record(&key, new.name, new.role, new.expires_at, now) };
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let (id, event) = (record.id, NewEvent::key_created(&record).in_scope(scope));
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, event).await?)
 }
 
-/// The record of a new key.
+/// Locks the key that acts, so that a revocation of what it created misses nothing. Fails if it was
+/// revoked since the request began.
+async fn lock_actor(change: &mut Change) -> Result<Option<KeyId>, Error> {
+    let (own, Some(key)) = (change.scope(), change.actor_key()) else { return Ok(None) };
+    if !keys::lock(change, own, key).await? {
+        return Err(Error::Unauthorized);
+    }
+    Ok(Some(key))
+}
+
+/// The record of a new key, created on the server's host.
 pub(super) fn new_record(
     key: &ApiKey,
     name: Name,
@@ -51,6 +65,7 @@ pub(super) fn new_record(
         expires_at,
         last_used_at: None,
         revoked_at: None,
+        created_by: None,
     }
 }
 
@@ -72,6 +87,13 @@ pub async fn page(view: View, page: Page<KeyId>) -> Result<Vec<Key>, Error> {
 pub async fn get(view: View, id: KeyId) -> Result<Key, Error> {
     let found = keys::find(&mut view.read().await?, view.scope, id).await?;
     found.map(|(key, _)| key).ok_or(NOT_FOUND)
+}
+
+/// The keys that a key created, those that they created, and so on, which are not revoked.
+pub async fn made_by(view: View, id: KeyId) -> Result<Vec<Key>, Error> {
+    let found = keys::made_by(&mut view.read().await?, view.scope, id).await?;
+    let made = found.into_iter().map(|(key, _)| key);
+    Ok(made.filter(|key| key.revoked_at.is_none()).collect())
 }
 
 /// How a key is used, with a delay of a few seconds.
@@ -116,14 +138,25 @@ const LASTING: TimeDelta = TimeDelta::days(1);
 /// it again.
 const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
 
-/// Whether the tenant would lose its last lasting live admin key with this one. Locks all of them,
-/// so that no two requests remove each other's remaining key.
-async fn is_last_admin(change: &mut Change, id: KeyId) -> Result<bool, Error> {
-    let (own, now) = (change.scope(), change.now);
-    let admins = keys::lock_live_admins(change, own, now).await?;
-    let lasts = |end: Option<Timestamp>| end.is_none_or(|end| end > now.plus(LASTING));
-    let another_lasts = admins.iter().any(|(admin, end)| *admin != id && lasts(*end));
-    Ok(!another_lasts && admins.iter().any(|(admin, _)| *admin == id))
+/// The tenant's live admin keys, locked, so that no two requests remove each other's remaining key.
+struct Admins {
+    keys: Vec<(KeyId, Option<Timestamp>)>,
+    now: Timestamp,
+}
+
+impl Admins {
+    async fn lock(change: &mut Change) -> Result<Self, Error> {
+        let (own, now) = (change.scope(), change.now);
+        Ok(Self { keys: keys::lock_live_admins(change, own, now).await?, now })
+    }
+
+    /// Whether the tenant would lose its last lasting live admin key with these.
+    fn are_last(&self, ids: &[KeyId]) -> bool {
+        let lasts = |end: Option<Timestamp>| end.is_none_or(|end| end > self.now.plus(LASTING));
+        let (gone, left): (Vec<_>, Vec<_>) =
+            self.keys.iter().partition(|(admin, _)| ids.contains(admin));
+        !gone.is_empty() && !left.iter().any(|(_, end)| lasts(*end))
+    }
 }
 
 /// Creates the key's successor, which is shown only in this result. The old key gets an expiry, or
@@ -134,7 +167,7 @@ pub async fn roll(
     roll: RollKey,
 ) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
-    let is_last = is_last_admin(&mut change, id).await?;
+    let is_last = Admins::lock(&mut change).await?.are_last(&[id]);
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
     match before.state(now) {
         KeyState::Revoked => return Err(Error::Conflict("A revoked key cannot be rolled")),
@@ -147,9 +180,11 @@ pub async fn roll(
              end within a day do not count. Roll it with one, and revoke it once the new key works",
         ));
     }
+    let created_by = lock_actor(&mut change).await?;
     let key = ApiKey::generate(before.mode);
     let expires_at = keys::original_expiry(&mut change, scope, id).await?;
     let record = new_record(&key, before.name.clone(), before.role, expires_at, now);
+    let record = Key { created_by, ..record };
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let old = roll.retire(before.clone(), now);
     keys::retire(&mut change, scope, &old).await?;
@@ -159,22 +194,54 @@ pub async fn roll(
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, events).await?)
 }
 
-/// Revokes the key. Every request that starts after this returns is refused.
-pub async fn revoke(mut change: Change, id: KeyId) -> Result<Changed<Key>, Error> {
+/// Revokes the key, and with `made` those that it created. Every request that starts after this
+/// returns is refused.
+pub async fn revoke(
+    mut change: Change,
+    id: KeyId,
+    RevokeKey { made }: RevokeKey,
+) -> Result<Changed<Key>, Error> {
     let (own, now) = (change.scope(), change.now);
-    let is_last = is_last_admin(&mut change, id).await?;
-    let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
-    if is_last {
+    let admins = Admins::lock(&mut change).await?;
+    let (mut key, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
+    let mut keys = match made {
+        Some(true) => lock_made_by(&mut change, id).await?,
+        _ => Vec::new(),
+    };
+    keys.push((key.clone(), scope));
+    keys.retain(|(key, _)| key.revoked_at.is_none());
+    if admins.are_last(&keys.iter().map(|(key, _)| key.id).collect::<Vec<_>>()) {
         return Err(Error::Conflict(
             "The last live admin key of a tenant cannot be revoked; keys that end within a day do \
              not count. Create another one first",
         ));
     }
-    if before.revoked_at.is_some() {
-        return Ok(change.commit(Changed(before), Events::none()).await?);
+    let mut events = Vec::new();
+    for (before, scope) in keys {
+        let after = Key { revoked_at: Some(now), ..before.clone() };
+        keys::revoke(&mut change, scope, &after).await?;
+        events.push(NewEvent::key_revoked(&before, &after).in_scope(scope));
+        if after.id == id {
+            key = after;
+        }
     }
-    let key = Key { revoked_at: Some(now), ..before.clone() };
-    keys::revoke(&mut change, scope, &key).await?;
-    let event = NewEvent::key_revoked(&before, &key).in_scope(scope);
-    Ok(change.commit(Changed(key), event).await?)
+    Ok(change.commit(Changed(key), events).await?)
+}
+
+/// All keys that a key created, directly or not, locked: then none of them can create another one
+/// that is not in the result.
+async fn lock_made_by(change: &mut Change, id: KeyId) -> Result<Vec<(Key, Scope)>, Error> {
+    let own = change.scope();
+    let mut locked = BTreeSet::new();
+    loop {
+        let made = keys::made_by(change, own, id).await?;
+        let new: Vec<_> = made.iter().filter(|(key, _)| !locked.contains(&key.id)).collect();
+        if new.is_empty() {
+            return Ok(made);
+        }
+        for (key, scope) in new {
+            keys::lock(change, *scope, key.id).await?;
+            locked.insert(key.id);
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! The forms that delete a record. Which record may go is decided by the operations.
 
 use axum::response::Response;
-use common::{LicenseId, PlanId, ProductId, UserId, WebhookId};
+use common::{LicenseId, OnKeys, PlanId, ProductId, UserId, WebhookId};
 use serde::{Deserialize, Serialize};
 
-use super::{Editor, Notice, Visitor, leases};
+use super::{Editor, Notice, Question, Visitor, leases};
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::ops::{licenses, plans, products, users, webhooks};
@@ -12,6 +12,13 @@ use crate::ops::{licenses, plans, products, users, webhooks};
 /// The fields of such a form: none of its own.
 #[derive(Deserialize, Serialize)]
 pub struct NoFields {}
+
+/// The fields of the form that deletes a license.
+#[derive(Deserialize)]
+pub struct DeleteLicense {
+    /// Whether its keys are revoked with it, once the visitor has confirmed that.
+    keys: Option<OnKeys>,
+}
 
 pub async fn product(
     Editor(visitor): Editor,
@@ -38,10 +45,25 @@ pub async fn plan(
 pub async fn license(
     Editor(visitor): Editor,
     Id(id): Id<LicenseId>,
-    Form { seen, .. }: Form<NoFields>,
+    Form { fields, seen, .. }: Form<DeleteLicense>,
 ) -> Result<Response, Error> {
     let change = visitor.change(seen).await?;
-    let deleted = Box::pin(licenses::delete(change, id)).await;
+    let deleted = Box::pin(licenses::delete(change, id, fields.keys.is_some())).await;
+    if let Err(Error::ClaimableKey(suffix)) = &deleted {
+        let (page, title) = (format!("/licenses/{id}"), "Delete the license with its keys?");
+        let sentence = format!(
+            "A user could still claim it with the key that ends with {suffix}, for example a buyer who \
+             has the key and has not typed it yet. The keys of the license are revoked first."
+        );
+        let path = format!("{page}/delete");
+        let question = Question::new(title, sentence, page).choice("Delete", path, &NoFields {})?;
+        let question = question.dangerous().with("keys", &OnKeys::Revoke);
+        return match seen {
+            Some(seen) => question.with("seen", &seen),
+            None => question,
+        }
+        .ask(visitor.layout);
+    }
     let kept = (format!("/licenses/{id}"), Notice::LicenseKept);
     next_page(&visitor, deleted, ("/licenses", Notice::LicenseDeleted), kept)
 }

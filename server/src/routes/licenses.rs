@@ -31,7 +31,8 @@ pub fn licenses() -> ApiRouter<App> {
             .delete_with(licenses::delete,
                 op("deleteLicense", "Delete a license that was never assigned",
                 "Deletes the license and returns it as it was. A license that is assigned, or was \
-                 according to the events that are kept, stays: 409.")))
+                 according to the events that are kept, stays: 409. So does one that a user could \
+                 still claim with a key, unless `keys=revoke` revokes its keys.")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status",
                 "Sets the status to any of the four. Only an active license validates. Seats \

@@ -130,6 +130,7 @@ tables! {
         id: Uuid, world: i32, name: String, prefix: String, role: String, created_at: Time,
         expires_at: Option<Time>, last_used_at: Option<Time>, last_used_address: Option<String>,
         revoked_at: Option<Time>, hash: Vec<u8>, original_expires_at: Option<Time>,
+        created_by: Option<Uuid>,
     };
     Session = sessions by (id) {
         id: Uuid, world: i32, key_id: Uuid, created_at: Time, expires_at: Time,

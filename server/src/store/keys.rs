@@ -15,7 +15,7 @@ macro_rules! select {
         concat!(
             "select k.id, k.name, k.prefix, k.role,
                  (select mode from worlds where worlds.id = k.world) as mode, k.created_at,
-                 k.expires_at, k.last_used_at, k.revoked_at",
+                 k.expires_at, k.last_used_at, k.revoked_at, k.created_by",
             $more,
             $rest
         )
@@ -50,6 +50,11 @@ pub struct KeyWithTenant {
 }
 
 impl KeyWithTenant {
+    fn with_scope(self) -> (Key, Scope) {
+        let scope = self.auth().scope;
+        (self.key, scope)
+    }
+
     pub fn auth(&self) -> KeyAuth {
         KeyAuth {
             key_id: self.key.id,
@@ -65,8 +70,8 @@ impl KeyWithTenant {
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
         "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
-             original_expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+             original_expires_at, created_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)",
     )
     .bind_scope(scope)
     .bind(key.id)
@@ -76,9 +81,42 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     .bind(key.role)
     .bind(key.created_at)
     .bind(key.expires_at)
+    .bind(key.created_by)
     .execute()
     .await?;
     Ok(())
+}
+
+/// Locks a key until the end of the transaction, and returns whether it is not revoked. The scope
+/// is that of the key.
+pub async fn lock(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<bool> {
+    let select = locking!("select revoked_at from keys where id = $2 and world = $1");
+    let found: Option<(Option<Timestamp>,)> =
+        conn.query(select).bind_scope(scope).bind(id).fetch_optional().await?;
+    Ok(found.is_some_and(|(revoked_at,)| revoked_at.is_none()))
+}
+
+/// The keys that a key created, those that they created, and so on, with their own scopes.
+pub async fn made_by(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Vec<(Key, Scope)>> {
+    let found: Vec<KeyWithTenant> = conn
+        .query(concat!(
+            "with recursive made (id) as (
+                 select id from keys where created_by = $1
+                 union
+                 select keys.id from made join keys on keys.created_by = made.id
+             ) ",
+            select!(
+                ", k.world, w.tenant_id, w.tenant_name",
+                " from made join keys k on k.id = made.id join worlds w on w.id = k.world
+                  where w.tenant_id = $2 and (w.mode = $3 or $3 = 'live') order by k.id"
+            )
+        ))
+        .bind(id)
+        .bind(scope.tenant)
+        .bind(scope.mode)
+        .fetch_all()
+        .await?;
+    Ok(found.into_iter().map(KeyWithTenant::with_scope).collect())
 }
 
 /// Finds a key by its hash. The result contains the scope, which is not known before.
@@ -110,10 +148,7 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
         .bind(scope.mode)
         .fetch_optional()
         .await?;
-    Ok(found.map(|found| {
-        let scope = found.auth().scope;
-        (found.key, scope)
-    }))
+    Ok(found.map(KeyWithTenant::with_scope))
 }
 
 /// A page of the keys of this one mode.

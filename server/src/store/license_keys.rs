@@ -1,6 +1,6 @@
 //! License keys. They change under the lock of their license and have none of their own.
 
-use common::{ExternalId, LicenseId, LicenseKey, LicenseKeyId};
+use common::{ExternalId, LicenseId, LicenseKey, LicenseKeyId, Timestamp};
 
 use super::keys::Hash;
 use super::page::paged;
@@ -101,6 +101,25 @@ pub async fn page_of_license(
         .bind(license)
         .fetch_all()
         .await
+}
+
+/// The keys of a license, which the caller has locked, that a user could still claim it with.
+pub async fn claimable(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    now: Timestamp,
+) -> Result<Vec<LicenseKey>> {
+    conn.query(select!(
+        "k.license_id = $2 and k.world = $1 and k.world > 0 and k.reissued_as is null
+             and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
+         order by k.id"
+    ))
+    .bind_scope(scope)
+    .bind(license)
+    .bind(now)
+    .fetch_all()
+    .await
 }
 
 /// How many keys the license has, with those that were replaced.

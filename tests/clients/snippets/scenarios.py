@@ -18,10 +18,11 @@ def kept(answer, seen_seconds_ago=60, left=GRACE, fresh=0):
     return json.dumps({"ada": entry})
 
 
-def answer(expires_in):
-    """An answer of licd for a license with its end in so many seconds."""
+def answer(expires_in, check_after=None):
+    """An answer of licd for a license with its end in so many seconds, perhaps a floating one."""
     end = time.strftime("%Y-%m-%dT%H:%M:%S.123Z", time.gmtime(time.time() + expires_in))
-    return json.dumps({"success": True, "data": ALLOWED | {"license": {"expiresAt": end}}})
+    data = ALLOWED | {"license": {"expiresAt": end}, "checkAfterSeconds": check_after}
+    return json.dumps({"success": True, "data": data})
 
 
 class Gate:
@@ -54,10 +55,10 @@ class Gate:
     def kept(self):
         return (self.session.folder() / "answers.json").read_text()
 
-    def left(self, case, low, high):
-        left = json.loads(self.kept())["ada"]["left"]
+    def left(self, case, low, high, member="left"):
+        left = json.loads(self.kept())["ada"][member]
         if not low < left <= high:
-            raise SystemExit(f"{self.place}, {case}: the answer counts for {left} seconds")
+            raise SystemExit(f"{self.place}, {case}: {member} is {left} seconds")
 
 
 def try_all(gate, read_key):
@@ -120,3 +121,8 @@ def try_all(gate, read_key):
     stand_in.always(200, None, answer(300 * DAY))
     gate.run("with an end far away", None, there, gate.on)
     gate.left("with an end far away", GRACE - 1, GRACE)
+    gate.left("with a seat of its own", 3599, 3600, "fresh")
+    # Another user may take a floating seat over that is not asked for in time.
+    stand_in.always(200, None, answer(300 * DAY, 600))
+    gate.run("with a floating seat", None, there, gate.on)
+    gate.left("with a floating seat", 599, 600, "fresh")

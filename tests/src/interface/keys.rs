@@ -29,6 +29,7 @@ async fn a_key_is_shown_whole_once() {
         "expiresAt": null,
         "lastUsedAt": null,
         "revokedAt": null,
+        "createdBy": "key_2",
         "key": "<key>"
       }
     }
@@ -132,7 +133,7 @@ fn time(record: &Value) -> Timestamp {
 }
 
 /// The key of this id in the list.
-async fn listed(app: &App, id: &str) -> Value {
+pub async fn listed(app: &App, id: &str) -> Value {
     app.get(KEYS).await.list().iter().find(|key| key["id"] == *id).unwrap().clone()
 }
 
@@ -186,8 +187,9 @@ async fn a_key_that_is_rolled_again_has_a_successor_that_lasts() {
     }
 }
 
-/// A key that ends within a day keeps no tenant from being locked out, whoever asks, and by whatever
-/// clock. Nor can the last that lasts be replaced by one whose secret may not have arrived.
+/// A key that ends within a day keeps no tenant from being locked out, whoever asks, and by
+/// whatever clock. Nor can the last that lasts be replaced by one whose secret may not have
+/// arrived.
 #[tokio::test]
 async fn a_tenant_is_left_with_a_live_admin_key_that_lasts() {
     let app = App::start().await;

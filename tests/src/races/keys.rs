@@ -168,3 +168,31 @@ async fn the_last_uses_of_many_keys_are_written_together() {
 async fn revoke(admin: &Caller, key: &str) {
     admin.post(&format!("/api/v1/admin/keys/{key}/revoke"), json!({})).await.data();
 }
+
+/// A thief who makes keys with keys while the leaked one is revoked keeps none.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_key_that_a_leaked_key_makes_survives_its_revocation() {
+    for _ in 0..3 {
+        let app = App::start().await;
+        let thief = app.caller(Role::Admin, Mode::Live).await;
+        let leaked = thief.get("/api/v1/key").await.id();
+        let making = (0..8).map(|_| {
+            let thief = thief.clone();
+            async move {
+                let body = json!({ "name": "stolen", "role": "admin" });
+                let first = thief.post("/api/v1/admin/keys", body.clone()).await;
+                if first.status == 201 {
+                    let second = thief.with_key(first["key"].as_str().unwrap());
+                    second.post("/api/v1/admin/keys", body).await;
+                }
+            }
+        });
+        let revoking = async {
+            let body = json!({ "made": true });
+            app.post(&format!("/api/v1/admin/keys/{leaked}/revoke"), body).await.data();
+        };
+        tokio::join!(at_once(making), revoking);
+        let left = "select count(*) from keys where name = 'stolen' and revoked_at is null";
+        assert_eq!(app.number(left).await, 0);
+    }
+}

@@ -37,7 +37,7 @@ async fn refused(app: &App, length: usize) -> Vec<Refused> {
         with("POST", products, Some(unknown.expose()), 401),
         with("POST", products, asker.as_deref(), 403),
         with("POST", "/api/v1/nothing", admin.as_deref(), 404),
-        with("POST", "/api/v1/admin/keys/unknown/revoke", admin.as_deref(), 404),
+        with("POST", "/api/v1/admin/license-keys/unknown/revoke", admin.as_deref(), 404),
         with("PUT", "/api/v1/validate", admin.as_deref(), 405),
         with("GET", "/api/v1/key", admin.as_deref(), 200),
         replaced(CONTENT_TYPE.as_str(), "content-type: text/plain"),

@@ -69,7 +69,7 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
 
 /// Prints events until the last requested one, or until the reader closes the pipe.
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
-    let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
+    let printer = Printer::begin(ctx, &COLUMNS, &[FIELDS])?;
     let mut feed = Feed::new(ctx, &args.filters, &args.begin).await?;
     while let Some(event) = feed.next(&ctx.io).await? {
         let row = [TextCell::of(event.time), TextCell::of(&event.kind)];

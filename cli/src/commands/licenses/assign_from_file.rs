@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use clap::ValueHint;
-use common::{AssignLicense, CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
+use common::{AssignLicense, CreateLicense, CreateUser, LicenseId, Open, Plan, Status, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -66,7 +66,7 @@ pub async fn run(
                 return Ok((RowState::Skipped, json!({ "licenseId": held })));
             }
             let license = own_license(client, plan, &row, &report).await?;
-            assign(client, license, row, common).await
+            assign(ctx, license, row, common).await
         })
         .await?
     } else {
@@ -74,7 +74,7 @@ pub async fn run(
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
         let task = BulkTask { verb, name, always_reports: true, new_users };
         bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
-            assign(client, Some(license), row, common).await
+            assign(ctx, Some(license), row, common).await
         })
         .await?
     };
@@ -92,14 +92,23 @@ fn note_skipped(ctx: &Context, lines: &[ReportLine]) {
     ctx.note(&format!("{which} a license of the plan already; --another gives one more"));
 }
 
-/// A row's own metadata takes precedence over the flags.
+/// A row's own metadata takes precedence over the flags. A user whom the row creates gets its email
+/// and name; a user who exists keeps theirs.
 async fn assign(
-    client: &Client,
+    ctx: &Context,
     license: Option<LicenseId>,
     row: UserRow,
     common: &Common,
 ) -> Result<(RowState, Value)> {
+    let client = ctx.client().await?;
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
+    if (row.email.is_some() || row.name.is_some())
+        && noun::find_user(ctx, row.user.as_str()).await?.is_none()
+    {
+        let (external_id, email, name) = (row.user.clone(), row.email, row.name);
+        let user = CreateUser { external_id, email, name, metadata: None, merge_metadata: None };
+        client.users().create(&user).await?;
+    }
     let own = Some(row.metadata).filter(|own| !own.is_empty());
     let MetadataChange { replaced: metadata, merged: merge_metadata } =
         own.unwrap_or_else(|| common.metadata.clone());

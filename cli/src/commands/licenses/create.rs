@@ -3,27 +3,20 @@
 use std::cell::Cell;
 use std::fmt;
 
+use clap::ValueHint;
 use common::{
-    AssignLicense, CreateLicense, CreateLicenseKey, ExpiresFrom, ExpiresInDays, ExternalId,
-    LicenseId, Name, Plan, PlanId,
+    AssignLicense, CreateLicense, ExpiresFrom, ExpiresInDays, ExternalId, LicenseId, Name, Plan,
+    PlanId,
 };
 
-use super::{STARTS_WITH, with_state};
+use super::create_keys::{self, KeyedLicenses};
+use super::{FIELDS, STARTS_WITH, with_state, with_what_was_sent};
 use crate::bulk::{NewUserFlags, in_order, read_items};
-use crate::client::{Client, License, new_idempotency_key};
-use crate::commands::plans;
+use crate::client::{License, new_idempotency_key};
 use crate::commands::prelude::*;
+use crate::commands::{nothing_to_do, plans};
 use crate::noun::{IdempotencyKey, MetadataFlags};
 use crate::output::{Days, Expiry};
-
-/// The member with the key of a new license.
-const KEY: &str = "licenseKey";
-const KEY_TITLE: &str = "LICENSE KEY";
-
-/// The key that a new license was given.
-fn key_of(license: &ApiRecord<License>) -> Option<&str> {
-    license.member(KEY)?.as_str()
-}
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
 
@@ -53,9 +46,17 @@ pub struct CreateArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = count)]
     count: Option<u32>,
-    /// Give each license a key that users type, and show it once; in CSV, in the column licenseKey
+    /// Give each license a key that users type, and print it once, before the next license is
+    /// created; in CSV, in the column licenseKey
     #[arg(long, conflicts_with = "idempotency_key")]
     with_key: bool,
+    /// Import existing license keys: create a license for each line of this file; - for stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["with_key", "count", "assign", "idempotency_key"])]
+    keys_from: Option<String>,
+    /// Import keys of only 8 to 11 letters and digits, which are easily guessed
+    #[arg(long, requires = "keys_from")]
+    allow_short: bool,
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Makes it safe to repeat the command: within a week, the same text and flags return the
@@ -95,7 +96,15 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let users = read_items(ctx, &args.assign).await?;
     let users = args.new_users.settle(ctx, users).await?;
     let users = users.iter().map(|user| noun::external_id(user)).collect::<Result<Vec<_>>>()?;
-    let count = args.count.unwrap_or(1);
+    let keys = match &args.keys_from {
+        Some(file) => Some(create_keys::read(ctx, file).await?),
+        None => None,
+    };
+    let count = match &keys {
+        Some(keys) if keys.is_empty() => return nothing_to_do(ctx, FIELDS),
+        Some(keys) => u32::try_from(keys.len()).unwrap_or(u32::MAX),
+        None => args.count.unwrap_or(1),
+    };
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     ctx.confirm_many(usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = body(&args, plan.id)?;
@@ -103,10 +112,20 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let assignments = users.iter().cloned().map(Step::Assign);
     let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();
     let new: Cell<Option<LicenseId>> = Cell::new(None);
+    let keyed = match args.with_key || keys.is_some() {
+        true => Some(KeyedLicenses::begin(ctx, &body, args.allow_short, steps.len())?),
+        false => None,
+    };
     let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation);
     let waits_for = args.expires_in.map(Days::get).or(plan.expires_in_days).filter(|_| waits);
-    let take = async |step: &Step| match step {
-        Step::Create(number) => {
+    let take = async |step: &Step| match (step, &keyed) {
+        (Step::Create(number), Some(keyed)) => {
+            let key = keys.as_ref().and_then(|keys| keys.get(*number as usize - 1).cloned());
+            let made = keyed.create(key).await?;
+            new.set(made.as_ref().map(|license| license.id));
+            Ok(made.map(Some))
+        }
+        (Step::Create(number), None) => {
             let own = args.idempotency_key.as_ref().map(|key| key.of(*number));
             let key = own.clone().unwrap_or_else(new_idempotency_key);
             let made = client.licenses().create_once(&body, &key).await;
@@ -116,12 +135,9 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             });
             let made = made?.map(|written| waiting(with_state(ctx, written.data), waits_for));
             new.set(made.as_ref().map(|license| license.id));
-            match args.with_key {
-                true => Ok(with_key(client, made).await?.map(Some)),
-                false => Ok(made.map(Some)),
-            }
+            Ok(made.map(|made| Some(with_what_was_sent(made, &body))))
         }
-        Step::Assign(user) => {
+        (Step::Assign(user), _) => {
             // On a dry run there is no id yet to put into the path.
             let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
             let assigned = client.licenses().assign(&id, &AssignLicense::to(user.clone())).await;
@@ -131,6 +147,11 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         }
     };
     let advice = |untried: &[Step]| match (untried, new.get()) {
+        ([Step::Create(next), ..], _) if keys.is_some() => {
+            format!(
+                "the keys from number {next} on were not tried; run the command with them alone"
+            )
+        }
         ([Step::Assign(_), ..], Some(id)) => {
             let users = untried.iter().filter_map(Step::user).map(|user| quote(user.as_str()));
             let users: Vec<_> = users.collect();
@@ -139,12 +160,18 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         _ if args.idempotency_key.is_some() => REPEAT.to_owned(),
         _ => format!("create the rest with --count {}", untried.len()),
     };
-    let taken = in_order(ctx, &steps, take, advice).await?;
+    let taken = in_order(ctx, &steps, take, advice).await;
+    keyed.iter().try_for_each(KeyedLicenses::end)?;
+    let taken = taken?;
     let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
     if made.is_empty() {
         return Ok(View::planned());
     }
-    show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
+    let view = match keyed {
+        Some(_) => View::printed(),
+        None => noun::several(ctx, &made, &NameIndex::of(&[], std::slice::from_ref(&plan)))?,
+    };
+    Ok(said(view, &users, &plan, &made).exit(taken.exit))
 }
 
 /// The record of a new license, which does not say by itself that its days have not begun.
@@ -153,20 +180,6 @@ fn waiting(made: ApiRecord<License>, days: Option<ExpiresInDays>) -> ApiRecord<L
         Some(days) => made.with_member("expiresAt", STARTS_WITH, days.get()),
         None => made,
     }
-}
-
-/// Gives a new license a key, which its record then shows.
-async fn with_key(
-    client: &Client,
-    made: Option<ApiRecord<License>>,
-) -> Result<Option<ApiRecord<License>>> {
-    let id = made.as_ref().map_or_else(|| "NEW-LICENSE".to_owned(), |made| made.id.to_string());
-    let key = client.licenses().create_key(&id, &CreateLicenseKey::default()).await;
-    // The license is there, and would be made again.
-    let fix = format!("licctl licenses keys create {id}");
-    let key = key.map_err(|error| error.because(format!("License {id} was created.")).fix(fix))?;
-    let made = made.zip(key);
-    Ok(made.map(|(made, key)| made.with_member("id", KEY, key.data.key.expose())))
 }
 
 fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
@@ -188,34 +201,25 @@ impl Step {
     }
 }
 
-fn show(
-    ctx: &Context,
+/// Says what was created, and what to do next.
+fn said(
+    view: View,
     users: &[ExternalId],
     plan: &ApiRecord<Plan>,
     made: &[ApiRecord<License>],
-) -> Result<View> {
-    let names = NameIndex::of(&[], std::slice::from_ref(plan));
-    let mut view = noun::several(ctx, made, &names)?;
-    if made.iter().any(|license| key_of(license).is_some()) {
-        let keys = made.iter().filter_map(key_of).map(str::to_owned).collect();
-        let row =
-            |made: &ApiRecord<License>| vec![TextCell::of(made.id), TextCell::maybe(key_of(made))];
-        let table = Table::new(&[Column::new("ID", 0), Column::new(KEY_TITLE, 0)]);
-        view = View::new(made, keys)?.fields(&[ApiRecord::<License>::FIELDS, KEY]);
-        view = view.table(table.with(made.iter().map(row)));
-    }
+) -> View {
     let what = match made {
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),
     };
-    let users: Vec<&str> = users.iter().map(ExternalId::as_str).collect();
+    let names: Vec<&str> = users.iter().map(ExternalId::as_str).collect();
     match (users.first(), made.first()) {
-        (Some(first), _) => Ok(view
-            .changed(format!("Created {what} of plan {} for {}.", plan.name, users.join(", ")))
-            .next(format!("licctl validate {}", quote(first)))),
-        (None, Some(license)) => Ok(view
+        (Some(first), _) => view
+            .changed(format!("Created {what} of plan {} for {}.", plan.name, names.join(", ")))
+            .next(format!("licctl validate {}", quote(first.as_str()))),
+        (None, Some(license)) => view
             .changed(format!("Created {what} of plan {}.", plan.name))
-            .next(format!("licctl licenses assign {} USER", license.id))),
-        (None, None) => Ok(view),
+            .next(format!("licctl licenses assign {} USER", license.id)),
+        (None, None) => view,
     }
 }

@@ -1,5 +1,7 @@
 //! `licctl licenses renew`.
 
+use std::cell::RefCell;
+
 use chrono::TimeDelta;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
@@ -14,8 +16,8 @@ use crate::output::{Days, Term};
 ///
 /// The term is the plan's, --for or --days. It begins when the license expires, also in its days of
 /// grace, or now if it has already expired. Expired licenses are reactivated; suspended and revoked
-/// ones are not. In a list without either flag, licenses that are valid for more than a term are
-/// refused: it was renewed before.
+/// ones are not. In a list (several licenses, or -) without either flag, a license that is valid
+/// for more than a term is refused, because it was renewed for this term already.
 #[derive(Args)]
 pub struct RenewArgs {
     #[command(flatten)]
@@ -29,6 +31,7 @@ pub struct RenewArgs {
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
+    let is_list = args.licenses.is_list();
     let items = args.licenses.items(ctx).await?;
     if items.is_empty() {
         return nothing_to_do(ctx, FIELDS);
@@ -39,15 +42,20 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         Some(term) => Terms::Given(term),
         None => Terms::Plans(noun::plans(ctx, None).await?),
     };
-    let (terms, is_list) = (&terms, items.len() > 1);
+    let (terms, early) = (&terms, &RefCell::new(Vec::new()));
     let renewed = for_each_item(ctx, &items, |item| async move {
         let was = noun::license(ctx, &item, Purpose::Write).await?;
-        if is_list {
-            terms.refuse_renewed(&was, ctx.now)?;
+        let is_early = terms.is_renewed(&was, ctx.now)?;
+        if let (Some(end), true, Terms::Plans(_)) = (is_early, is_list, terms) {
+            return Err(already_renewed(&was, end));
         }
-        renew(ctx, was, terms).await
+        let renewed = renew(ctx, was, terms).await?;
+        let id = renewed.as_ref().map(|it| it.now.id);
+        early.borrow_mut().extend(id.zip(is_early));
+        Ok(renewed)
     })
     .await?;
+    note_early(ctx, &early.borrow());
     show(ctx, &renewed)
 }
 
@@ -58,19 +66,13 @@ enum Terms {
 }
 
 impl Terms {
-    /// Refuses a license that is valid for more than its plan's term from now: the list it is in
-    /// was renewed already.
-    fn refuse_renewed(&self, license: &License, now: Timestamp) -> Result<()> {
-        let (Self::Plans(_), Some(end)) = (self, license.expires_at) else { return Ok(()) };
+    /// The end of a license that is valid for more than a term from now: it was probably renewed
+    /// for this term already.
+    fn is_renewed(&self, license: &License, now: Timestamp) -> Result<Option<Timestamp>> {
+        let Some(end) = license.expires_at else { return Ok(None) };
         // A day more, since a new license may be valid through its last day.
-        if self.end_of(license, now.plus(TimeDelta::days(1)))? >= end {
-            return Ok(());
-        }
-        let message =
-            format!("License {} is valid for more than a term, {}.", license.id, until(end));
-        Err(Error::new(Exit::Rejected, "already_renewed", message)
-            .because("In a list, a license is renewed once a term; alone, as often as you say")
-            .fix(format!("licctl licenses renew {}", license.id)))
+        let term_ends = self.end_of(license, now.plus(TimeDelta::days(1)))?;
+        Ok(Some(end).filter(|end| *end > term_ends))
     }
 
     /// When the license ends, if its next term begins then.
@@ -90,6 +92,29 @@ impl Terms {
             Error::usage(format!("Licenses of plan {name} have no term."))
                 .fix(command(license.id, false))
         })
+    }
+}
+
+fn already_renewed(license: &License, end: Timestamp) -> Error {
+    let message = format!("License {} is valid for more than a term, {}.", license.id, until(end));
+    Error::new(Exit::Rejected, "already_renewed", message)
+        .because("In a list, a license is renewed once a term; alone, as often as you say")
+        .fix(format!("licctl licenses renew {}", license.id))
+}
+
+/// Notes the licenses that were renewed although they were valid for more than a term, because a
+/// repeated command would look the same.
+fn note_early(ctx: &Context, early: &[(LicenseId, Timestamp)]) {
+    match early {
+        [] => {}
+        [(id, end)] => ctx.note(&format!(
+            "license {id} was valid {} before; it may have been renewed for this term already",
+            until(*end)
+        )),
+        many => ctx.note(&format!(
+            "{} licenses were valid for more than a term before; they may have been renewed already",
+            many.len()
+        )),
     }
 }
 

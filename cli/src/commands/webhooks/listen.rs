@@ -79,7 +79,7 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
     let program = Program::new(client, url, secret).await?;
     let mut feed = Feed::new(ctx, &EventFilters::default(), &args.begin).await?;
     ctx.interruption.expect();
-    let printer = Printer::begin(ctx, &COLUMNS, FIELDS)?;
+    let printer = Printer::begin(ctx, &COLUMNS, &[FIELDS])?;
     while let Some(event) = feed.next(&ctx.io).await? {
         if !is_chosen(&args.types, &event) {
             continue;

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
     CreateUser, CreateWebhook, Explain, FindLicenseKey, ReleaseSeat, ReplayWebhook, ResendEvent,
-    RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense, UpdatePlan,
+    RevokeKey, RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense, UpdatePlan,
     UpdateProduct, UpdateUser, UpdateWebhook,
 };
 use serde::Deserialize;
@@ -105,6 +105,7 @@ bodies! {
     ReplayWebhook {}
     ResendEvent {}
     RotateSigningKeys {}
+    RevokeKey {}
     RollKey {
         "role": "the new key has that of the old one",
         "mode": "the new key has that of the old one",

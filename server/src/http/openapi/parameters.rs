@@ -4,7 +4,7 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{
     HeaderStyle, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle,
-    QueryStyle, RequestBody,
+    QueryStyle, ReferenceOr, RequestBody,
 };
 use aide::operation::{add_parameters, set_body};
 use common::{ExternalId, Validate};
@@ -17,7 +17,7 @@ use super::refusals::{Refusal, refuse};
 use super::schemas;
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
 use crate::http::extract::{
-    ExternalIdParam, Id, Json, JsonAndQuery, Lenient, Limit, NoQuery, Query, Sequence,
+    ExternalIdParam, Id, Json, JsonAndQuery, Lenient, Limit, NoQuery, OptionalJson, Query, Sequence,
 };
 use crate::http::idempotency::{Idempotency, MAX_LENGTH};
 use crate::http::if_match::IfMatch;
@@ -61,6 +61,15 @@ where
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Query::<Q>::operation_input(ctx, operation);
         Json::<T>::operation_input(ctx, operation);
+    }
+}
+
+impl<T: Example + DeserializeOwned> OperationInput for OptionalJson<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Json::<T>::operation_input(ctx, operation);
+        if let Some(ReferenceOr::Item(body)) = &mut operation.request_body {
+            body.required = false;
+        }
     }
 }
 

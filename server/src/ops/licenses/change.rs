@@ -1,6 +1,8 @@
 //! Changing and deleting licenses. Each change takes the license's lock, as seats do.
 
-use common::{EventType, LicenseDetails, LicenseField, LicenseId, Plan, Status, UpdateLicense};
+use common::{
+    EventType, LicenseDetails, LicenseField, LicenseId, LicenseKey, Plan, Status, UpdateLicense,
+};
 
 use super::{NOT_FOUND, terms_of, unknown_plan};
 use crate::error::{Error, on_broken_reference};
@@ -130,11 +132,21 @@ async fn modify(
     Ok(change.commit(Changed(after), event).await?)
 }
 
-/// Deletes a license that was never assigned, as far as its events are kept.
-pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<LicenseDetails>, Error> {
-    let scope = change.scope();
+/// Deletes a license that was never assigned, as far as its events are kept. Fails if a user could
+/// still claim it with one of its keys, because the key may be sold, unless that revokes these
+/// keys.
+pub async fn delete(
+    mut change: Change,
+    id: LicenseId,
+    revokes_keys: bool,
+) -> Result<Changed<LicenseDetails>, Error> {
+    let (scope, now) = (change.scope(), change.now);
     let license = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&license)?;
+    let keys = license_keys::claimable(&mut change, scope, id, now).await?;
+    if let (Some(key), false) = (keys.first(), revokes_keys) {
+        return Err(Error::ClaimableKey(key.suffix.clone()));
+    }
     phrases::set_of_license(&mut change, scope, id, None).await?;
     license_keys::delete_of_license(&mut change, scope, id).await?;
     licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
@@ -149,6 +161,10 @@ pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<License
     if !last.records.is_empty() {
         return Err(EVER_ASSIGNED);
     }
-    let event = NewEvent::license_deleted(&license);
-    Ok(change.commit(Changed(license), event).await?)
+    let revoked = keys.iter().map(|key| {
+        let after = LicenseKey { revoked_at: Some(now), ..key.clone() };
+        NewEvent::license_key_revoked(&license.license, key, &after)
+    });
+    let events: Vec<_> = revoked.chain([NewEvent::license_deleted(&license)]).collect();
+    Ok(change.commit(Changed(license), events).await?)
 }

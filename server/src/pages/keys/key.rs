@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use common::{Key, KeyId, KeyState, OverlapSeconds, RollKey, Timestamp};
+use common::{Key, KeyId, KeyState, OverlapSeconds, RevokeKey, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{show_created, state};
@@ -24,6 +24,8 @@ struct KeyPage {
     key: Key,
     uses: KeyUses,
     sessions: Vec<ListedSession>,
+    /// The keys that this key made, directly or not, and that still work.
+    made: Vec<Key>,
     is_own: bool,
     once: String,
     revoke_error: FormError,
@@ -49,11 +51,14 @@ async fn show(
     let view = visitor.view();
     let key = keys::get(view.clone(), id).await?;
     let uses = keys::uses(view.clone(), id).await?;
-    let sessions = sessions::of_key(view, id).await?;
+    let sessions = sessions::of_key(view.clone(), id).await?;
+    let mut made = keys::made_by(view, id).await?;
+    made.retain(|key| key.state(Timestamp::now()) == KeyState::Valid);
     let is_own = visitor.key.id == id;
     let (layout, once) = (visitor.layout, once());
     let status = revoke_error.status().max(roll_error.status());
-    let shown = KeyPage { layout, key, uses, sessions, is_own, once, revoke_error, roll_error };
+    let shown =
+        KeyPage { layout, key, uses, sessions, made, is_own, once, revoke_error, roll_error };
     page(status, &shown)
 }
 
@@ -105,9 +110,22 @@ pub async fn roll(
     visitor.respond(rolled, again).await
 }
 
-pub async fn revoke(Editor(visitor): Editor, Id(id): Id<KeyId>) -> Result<Response, Error> {
+/// The form that revokes a key.
+#[derive(Deserialize)]
+pub struct RevokeForm {
+    /// Not empty to revoke also the keys that the key made.
+    #[serde(default)]
+    made: String,
+}
+
+pub async fn revoke(
+    Editor(visitor): Editor,
+    Id(id): Id<KeyId>,
+    Form { fields, .. }: Form<RevokeForm>,
+) -> Result<Response, Error> {
     let revoked = Box::pin(async {
-        keys::revoke(visitor.change(None).await?, id).await?;
+        let made = Some(!fields.made.is_empty());
+        keys::revoke(visitor.change(None).await?, id, RevokeKey { made }).await?;
         Ok(visitor.redirect("/keys", Notice::KeyRevoked))
     });
     let revoked = revoked.await;

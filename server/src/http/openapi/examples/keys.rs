@@ -2,8 +2,8 @@
 
 use common::{
     CreateKey, CreateLicenseKey, CreatedKey, CreatedLicenseKey, CurrentKey, FindLicenseKey, Jwk,
-    Key, LicenseKey, Mode, Name, Role, RollKey, RotateSigningKeys, SigningKey, SigningKeyState,
-    SigningKeys, Tenant,
+    Key, LicenseKey, Mode, Name, RevokeKey, Role, RollKey, RotateSigningKeys, SigningKey,
+    SigningKeyState, SigningKeys, Tenant,
 };
 
 use super::{Example, KEY, LICENSE_KEY, checked, created, id, parsed};
@@ -24,6 +24,7 @@ fn jwk() -> Jwk {
 
 examples! {
     CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
+    RevokeKey { made: Some(true), }
     RollKey { overlap_seconds: Some(parsed("3600")), }
     CreateLicenseKey { key: None, max_uses: Some(parsed("1")), expires_at: None, allow_short: None, }
     FindLicenseKey { key: parsed(LICENSE_KEY), }
@@ -37,6 +38,7 @@ examples! {
         expires_at: None,
         last_used_at: Some(checked()),
         revoked_at: None,
+        created_by: Some(id("key")),
     }
     CreatedKey { record: Key { last_used_at: None, ..Key::example() }, key: parsed(KEY), }
     CurrentKey {
