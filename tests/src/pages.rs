@@ -5,6 +5,7 @@ mod acts;
 mod forms;
 mod licensing;
 mod lookups;
+mod questions;
 mod terms;
 
 use std::io::{Read, Write};

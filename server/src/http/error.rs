@@ -129,10 +129,7 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
-            Self::ClaimableKey(suffix) => format!(
-                "A user could still claim the license with its key that ends with {suffix}. Revoke the \
-                 key first, or delete the license with ?keys=revoke"
-            ),
+            Self::ClaimableKey(suffix) => claimable_key(suffix),
             Self::LeaseRunning(until) => lease_running(*until),
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
@@ -190,6 +187,13 @@ impl Error {
             _ => return None,
         })
     }
+}
+
+fn claimable_key(suffix: &str) -> String {
+    format!(
+        "A user could still claim the license with its key that ends with {suffix}. Revoke the key \
+         first, or delete the license with ?keys=revoke"
+    )
 }
 
 fn lease_running(until: Timestamp) -> String {

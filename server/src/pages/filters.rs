@@ -50,6 +50,11 @@ pub fn end_in_words(at: Timestamp) -> String {
     }
 }
 
+/// The day of a time.
+pub fn day(at: Timestamp) -> String {
+    at.end_of_day().last_day().map_or_else(|| minute(at), in_words)
+}
+
 fn in_words(day: NaiveDate) -> String {
     day.format("%-d %b %Y").to_string()
 }

@@ -22,7 +22,7 @@ pub async fn send(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> Str
 }
 
 /// What a page's form was based on.
-fn seen(page: &str) -> String {
+pub fn seen(page: &str) -> String {
     let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
     rest.split_once('"').unwrap().0.to_owned()
 }
@@ -72,46 +72,6 @@ async fn each_product_has_its_verdict() {
     assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "no_license");
     until("it is written, too", async || page().await.contains("another product: no license"))
         .await;
-}
-
-/// Deleting a license whose key is sold takes the buyer's license away, so that is asked.
-#[tokio::test]
-async fn deleting_a_license_with_a_key_asks() {
-    let app = App::start().await;
-    let license = app.license(json!({})).await;
-    app.post(&format!("/api/v1/admin/licenses/{license}/keys"), json!({})).await.data();
-    let visitor = admin(&app).await;
-    let path = license_page(&license);
-    let seen = seen(&visitor.get(&path).await.text().await.unwrap());
-    let delete = format!("{path}/delete");
-    let question = send(&visitor, &delete, &[("seen", &seen)]).await;
-    assert!(question.contains("Delete the license with its keys?"), "{question}");
-    assert!(question.contains("name=\"keys\" value=\"revoke\""), "{question}");
-    assert_eq!(stored(&app, &license).await["id"], license.as_str());
-    send(&visitor, &delete, &[("seen", &seen), ("keys", "revoke")]).await;
-    let gone = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
-    assert_eq!(gone.status, 404);
-}
-
-/// A leaked key may have made others, which the page names.
-#[tokio::test]
-async fn revoking_a_key_offers_what_it_made() {
-    let app = App::start().await;
-    let keys = "/api/v1/admin/keys";
-    let leaked = app.post(keys, json!({ "name": "leaked", "role": "admin" })).await;
-    let thief = app.with_key(leaked["key"].as_str().unwrap());
-    let stolen = thief.post(keys, json!({ "name": "sync2", "role": "admin" })).await.id();
-    let visitor = admin(&app).await;
-    let path = format!("/dashboard/live/keys/{}", leaked.id());
-    let page = visitor.get(&path).await.text().await.unwrap();
-    assert!(page.contains("name=\"made\" value=\"yes\" checked"), "{page}");
-    assert!(page.contains("sync2 (admin, live, never used)"), "{page}");
-    send(&visitor, &format!("{path}/revoke"), &[("made", "yes")]).await;
-    let listed = app.get(keys).await;
-    for id in [&leaked.id(), &stolen] {
-        let key = listed.list().iter().find(|key| key["id"] == **id).unwrap();
-        assert!(key["revokedAt"].is_string(), "{key}");
-    }
 }
 
 /// However often it was renewed, a license is renewed for the days of its plan, and for none if that

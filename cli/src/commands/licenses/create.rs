@@ -5,14 +5,14 @@ use std::fmt;
 
 use clap::ValueHint;
 use common::{
-    AssignLicense, CreateLicense, ExpiresFrom, ExpiresInDays, ExternalId, LicenseId, Name, Plan,
-    PlanId,
+    AssignLicense, CreateLicense, ExpiresFrom, ExpiresInDays, ExternalId, KeyText, LicenseId, Name,
+    Plan, PlanId,
 };
 
 use super::create_keys::{self, KeyedLicenses};
 use super::{FIELDS, STARTS_WITH, with_state, with_what_was_sent};
 use crate::bulk::{NewUserFlags, in_order, read_items};
-use crate::client::{License, new_idempotency_key};
+use crate::client::{Client, License, new_idempotency_key};
 use crate::commands::prelude::*;
 use crate::commands::{nothing_to_do, plans};
 use crate::noun::{IdempotencyKey, MetadataFlags};
@@ -74,16 +74,38 @@ fn count(text: &str) -> std::result::Result<u32, &'static str> {
 
 /// One request of the command.
 enum Step {
-    Create(u32),
+    /// With its number, and the key to import.
+    Create(u32, Option<KeyText>),
     Assign(ExternalId),
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Create(number) => write!(f, "license {number}"),
+            Self::Create(number, _) => write!(f, "license {number}"),
             Self::Assign(user) => write!(f, "assignment to {user}"),
         }
+    }
+}
+
+impl CreateArgs {
+    /// The licenses to create: with the keys of a file, or as many as are asked for.
+    async fn creations(&self, ctx: &Context) -> Result<Vec<Step>> {
+        let keys: Vec<Option<KeyText>> = match &self.keys_from {
+            Some(file) => create_keys::read(ctx, file).await?.into_iter().map(Some).collect(),
+            None => vec![None; self.count.unwrap_or(1) as usize],
+        };
+        Ok((1..).zip(keys).map(|(number, key)| Step::Create(number, key)).collect())
+    }
+
+    fn body(&self, plan_id: PlanId) -> Result<CreateLicense> {
+        Ok(CreateLicense {
+            plan_id,
+            expires_in_days: self.expires_in.map(Days::get),
+            expires_at: self.expires_at.map(Expiry::timestamp),
+            name: self.name.clone(),
+            metadata: self.metadata.read()?.of_new()?,
+        })
     }
 }
 
@@ -96,71 +118,27 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let users = read_items(ctx, &args.assign).await?;
     let users = args.new_users.settle(ctx, users).await?;
     let users = users.iter().map(|user| noun::external_id(user)).collect::<Result<Vec<_>>>()?;
-    let keys = match &args.keys_from {
-        Some(file) => Some(create_keys::read(ctx, file).await?),
-        None => None,
-    };
-    let count = match &keys {
-        Some(keys) if keys.is_empty() => return nothing_to_do(ctx, FIELDS),
-        Some(keys) => u32::try_from(keys.len()).unwrap_or(u32::MAX),
-        None => args.count.unwrap_or(1),
-    };
+    let mut steps = args.creations(ctx).await?;
+    let count = steps.len();
+    if count == 0 {
+        return nothing_to_do(ctx, FIELDS);
+    }
     let question = format!("Create {count} licenses of plan {}?", plan.name);
-    ctx.confirm_many(usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
-    let body = body(&args, plan.id)?;
-    let client = ctx.client().await?;
-    let assignments = users.iter().cloned().map(Step::Assign);
-    let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();
-    let new: Cell<Option<LicenseId>> = Cell::new(None);
-    let keyed = match args.with_key || keys.is_some() {
-        true => Some(KeyedLicenses::begin(ctx, &body, args.allow_short, steps.len())?),
+    ctx.confirm_many(count, &question).await?;
+    steps.extend(users.iter().cloned().map(Step::Assign));
+    let body = args.body(plan.id)?;
+    let keyed = match args.with_key || args.keys_from.is_some() {
+        true => Some(KeyedLicenses::new(ctx, &body, args.allow_short, count)?),
         false => None,
     };
-    let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation);
-    let waits_for = args.expires_in.map(Days::get).or(plan.expires_in_days).filter(|_| waits);
+    let (client, new) = (ctx.client().await?, Cell::new(None));
+    let run = Creation { ctx, client, args: &args, plan: &plan, body: &body, new };
     let take = async |step: &Step| match (step, &keyed) {
-        (Step::Create(number), Some(keyed)) => {
-            let key = keys.as_ref().and_then(|keys| keys.get(*number as usize - 1).cloned());
-            let made = keyed.create(key).await?;
-            new.set(made.as_ref().map(|license| license.id));
-            Ok(made.map(Some))
-        }
-        (Step::Create(number), None) => {
-            let own = args.idempotency_key.as_ref().map(|key| key.of(*number));
-            let key = own.clone().unwrap_or_else(new_idempotency_key);
-            let made = client.licenses().create_once(&body, &key).await;
-            let made = made.map_err(|error| match own {
-                Some(_) => error.fix_in_doubt(REPEAT),
-                None => error,
-            });
-            let made = made?.map(|written| waiting(with_state(ctx, written.data), waits_for));
-            new.set(made.as_ref().map(|license| license.id));
-            Ok(made.map(|made| Some(with_what_was_sent(made, &body))))
-        }
-        (Step::Assign(user), _) => {
-            // On a dry run there is no id yet to put into the path.
-            let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
-            let assigned = client.licenses().assign(&id, &AssignLicense::to(user.clone())).await;
-            // Repeating the whole command would create another license.
-            let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
-            Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
-        }
+        (Step::Create(_, key), Some(keyed)) => Ok(run.noted(keyed.create(key.clone()).await?)),
+        (Step::Create(number, _), None) => Ok(run.noted(run.create(*number).await?)),
+        (Step::Assign(user), _) => run.assign(user).await,
     };
-    let advice = |untried: &[Step]| match (untried, new.get()) {
-        ([Step::Create(next), ..], _) if keys.is_some() => {
-            format!(
-                "the keys from number {next} on were not tried; run the command with them alone"
-            )
-        }
-        ([Step::Assign(_), ..], Some(id)) => {
-            let users = untried.iter().filter_map(Step::user).map(|user| quote(user.as_str()));
-            let users: Vec<_> = users.collect();
-            format!("continue with licctl licenses assign {id} {}", users.join(" "))
-        }
-        _ if args.idempotency_key.is_some() => REPEAT.to_owned(),
-        _ => format!("create the rest with --count {}", untried.len()),
-    };
-    let taken = in_order(ctx, &steps, take, advice).await;
+    let taken = in_order(ctx, &steps, take, |untried| run.advice(untried)).await;
     keyed.iter().try_for_each(KeyedLicenses::end)?;
     let taken = taken?;
     let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
@@ -174,6 +152,64 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     Ok(said(view, &users, &plan, &made).exit(taken.exit))
 }
 
+/// The requests of a run.
+struct Creation<'a> {
+    ctx: &'a Context,
+    client: &'a Client,
+    args: &'a CreateArgs,
+    plan: &'a Plan,
+    body: &'a CreateLicense,
+    /// The last license that was created, to which users are assigned.
+    new: Cell<Option<LicenseId>>,
+}
+
+impl Creation<'_> {
+    fn noted(&self, made: Option<ApiRecord<License>>) -> Option<Option<ApiRecord<License>>> {
+        self.new.set(made.as_ref().map(|license| license.id));
+        made.map(Some)
+    }
+
+    async fn create(&self, number: u32) -> Result<Option<ApiRecord<License>>> {
+        let own = self.args.idempotency_key.as_ref().map(|key| key.of(number));
+        let key = own.clone().unwrap_or_else(new_idempotency_key);
+        let made = self.client.licenses().create_once(self.body, &key).await;
+        let made = made.map_err(|error| match own {
+            Some(_) => error.fix_in_doubt(REPEAT),
+            None => error,
+        })?;
+        let waits = self.plan.expires_from == Some(ExpiresFrom::FirstValidation);
+        let days = self.args.expires_in.map(Days::get).or(self.plan.expires_in_days);
+        let days = days.filter(|_| waits);
+        let made = made.map(|written| waiting(with_state(self.ctx, written.data), days));
+        Ok(made.map(|made| with_what_was_sent(made, self.body)))
+    }
+
+    async fn assign(&self, user: &ExternalId) -> Result<Option<Option<ApiRecord<License>>>> {
+        // On a dry run there is no id yet to put into the path.
+        let id = self.new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
+        let assigned = self.client.licenses().assign(&id, &AssignLicense::to(user.clone())).await;
+        // Repeating the whole command would create another license.
+        let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
+        Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
+    }
+
+    /// How to continue after a failure.
+    fn advice(&self, untried: &[Step]) -> String {
+        match (untried, self.new.get()) {
+            ([Step::Create(next, Some(_)), ..], _) => {
+                format!("key {next} and those after it were not tried; import them with a new file")
+            }
+            ([Step::Assign(_), ..], Some(id)) => {
+                let users = untried.iter().filter_map(Step::user);
+                let users: Vec<_> = users.map(|user| quote(user.as_str())).collect();
+                format!("continue with licctl licenses assign {id} {}", users.join(" "))
+            }
+            _ if self.args.idempotency_key.is_some() => REPEAT.to_owned(),
+            _ => format!("create the rest with --count {}", untried.len()),
+        }
+    }
+}
+
 /// The record of a new license, which does not say by itself that its days have not begun.
 fn waiting(made: ApiRecord<License>, days: Option<ExpiresInDays>) -> ApiRecord<License> {
     match days.filter(|_| made.expires_at.is_none()) {
@@ -182,20 +218,10 @@ fn waiting(made: ApiRecord<License>, days: Option<ExpiresInDays>) -> ApiRecord<L
     }
 }
 
-fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
-    Ok(CreateLicense {
-        plan_id,
-        expires_in_days: args.expires_in.map(Days::get),
-        expires_at: args.expires_at.map(Expiry::timestamp),
-        name: args.name.clone(),
-        metadata: args.metadata.read()?.of_new()?,
-    })
-}
-
 impl Step {
     fn user(&self) -> Option<&ExternalId> {
         match self {
-            Self::Create(_) => None,
+            Self::Create(..) => None,
             Self::Assign(user) => Some(user),
         }
     }

@@ -2,7 +2,7 @@
 //! new key is shown once, so it is printed before the next license is created, and the first one
 //! that cannot be printed is the last one that is created.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use common::{CreateLicense, CreateLicenseKey, CreatedLicenseKey, KeyText};
 
@@ -39,12 +39,12 @@ pub struct KeyedLicenses<'a> {
     ctx: &'a Context,
     body: &'a CreateLicense,
     allow_short: Option<bool>,
-    printer: Printer,
+    printer: OnceCell<Printer>,
     printed: Cell<usize>,
 }
 
 impl<'a> KeyedLicenses<'a> {
-    pub fn begin(
+    pub fn new(
         ctx: &'a Context,
         body: &'a CreateLicense,
         allow_short: bool,
@@ -54,8 +54,7 @@ impl<'a> KeyedLicenses<'a> {
             let message = "--jq reads a whole array, but each key is printed before the next one.";
             return Err(Error::usage(message).fix("use -o jsonl, or pipe -o json to jq"));
         }
-        let fields = &[ApiRecord::<License>::FIELDS, KEY];
-        let (printer, printed) = (Printer::begin(ctx, &COLUMNS, fields)?, Cell::new(0));
+        let (printer, printed) = (OnceCell::new(), Cell::new(0));
         Ok(Self { ctx, body, allow_short: allow_short.then_some(true), printer, printed })
     }
 
@@ -101,10 +100,10 @@ impl<'a> KeyedLicenses<'a> {
             let before = if self.printed.get() == 0 { "[\n" } else { ",\n" };
             ctx.io.records(&format!("{before}{record}"))
         } else if ctx.output.jq.is_some() {
-            View::new(&[made], vec![text.to_owned()])?.show(&ctx.io, &ctx.output)
+            View::new([made], vec![text.to_owned()])?.show(&ctx.io, &ctx.output)
         } else {
             let row = vec![TextCell::of(made.id), TextCell::text(text)];
-            self.printer.print(ctx, made, text.to_owned(), row)
+            self.printer().and_then(|printer| printer.print(ctx, made, text.to_owned(), row))
         };
         let printed = match printed {
             Ok(()) if ctx.io.is_closed() => Err(unwritten("The reader has closed the pipe.")),
@@ -117,6 +116,15 @@ impl<'a> KeyedLicenses<'a> {
                 .because(format!("License {id} was created, and its key was not printed"))
                 .fix(format!("licctl licenses keys reissue {key}"))
         })
+    }
+
+    /// The printer, which prints the titles when it begins.
+    fn printer(&self) -> Result<&Printer> {
+        if let Some(printer) = self.printer.get() {
+            return Ok(printer);
+        }
+        let printer = Printer::begin(self.ctx, &COLUMNS, &[ApiRecord::<License>::FIELDS, KEY])?;
+        Ok(self.printer.get_or_init(|| printer))
     }
 
     /// Whether all records are one JSON array, which is printed in parts.

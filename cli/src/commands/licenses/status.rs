@@ -44,7 +44,10 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         _ => format!("{verb} {} licenses?", items.len()),
     };
     if status == Status::Active {
-        return ctx.confirm_many(items.len(), &question).await;
+        return match items {
+            [one] => ask_about_return(ctx, one).await,
+            _ => ctx.confirm_many(items.len(), &question).await,
+        };
     }
     let is_many = items.len() > MAX_UNCONFIRMED;
     let asks = status == Status::Revoked || is_many || ctx.confirms_in_live_mode().await?;
@@ -66,6 +69,20 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         many => format!("{many} users in seats will lose access."),
     };
     ctx.confirm_loss(&format!("{verb} {what}? {loss}")).await
+}
+
+/// Asks a person before a revoked license is activated, because it was refunded or abused.
+async fn ask_about_return(ctx: &Context, item: &str) -> Result<()> {
+    if !(ctx.needs_confirmation() && ctx.prompts.can_ask()) {
+        return Ok(());
+    }
+    let license = noun::license(ctx, item, Purpose::Write).await?;
+    if license.status != Status::Revoked {
+        return Ok(());
+    }
+    let (id, seats) = (license.id, license.seats.used);
+    ctx.confirm_loss(&format!("License {id} was revoked, with {seats} seats in use. Activate it?"))
+        .await
 }
 
 /// The seats in use on these licenses, read as one list.

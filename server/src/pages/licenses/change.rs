@@ -153,6 +153,8 @@ impl SentForm<'_> {
     async fn set_status(&self) -> Result<Done, Stop> {
         let status = required("status", "The status", given("status", &self.fields.status)?)?;
         let before = self.stored().await?;
+        let view = self.visitor.view();
+        questions::ask_about_activation(view, &before, status, self.fields).await?;
         let Changed(after) = licenses::set_status(self.begin().await?, self.id, status).await?;
         let notice = match status {
             Status::Active => match after.expires_at.filter(|end| *end <= Timestamp::now()) {

@@ -4,22 +4,54 @@
 use crate::error::Error;
 use chrono::TimeDelta;
 use common::{
-    ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, PlanId, Timestamp,
+    EventType, ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, PlanId,
+    Status, Timestamp,
 };
 
-use super::affected::refused_users;
+use super::affected::{refused_users, returning_users};
 use super::show::Fields;
+use crate::ops::events::{self, EventQuery};
 use crate::ops::plans;
 use crate::ops::typed_users::TypedUsers;
 use crate::ops::view::View;
-use crate::pages::filters::end_in_words;
+use crate::pages::event_line::actor;
+use crate::pages::filters::{day, end_in_words};
 use crate::pages::typed_users::ask_about;
 use crate::pages::{LeaseTime, Question, Stop, counted};
+use crate::store::Page;
 
 /// An expiry so many terms of the plan away may be a slip, such as 2207 for 2027.
 const MOST_TERMS: i64 = 10;
 /// The term of a plan without one, for that question.
 const USUAL_DAYS: i32 = 365;
+
+/// Activating a revoked license, which was refunded or abused.
+pub async fn ask_about_activation(
+    view: View,
+    license: &LicenseWithSeats,
+    status: Status,
+    fields: &Fields,
+) -> Result<(), Stop> {
+    let gives_back = (license.status, status) == (Status::Revoked, Status::Active);
+    if fields.is_confirmed() || !gives_back {
+        return Ok(());
+    }
+    let query = EventQuery {
+        kind: Some(EventType::LicenseStatusChanged.to_string()),
+        subject: Some(license.id.to_string()),
+        ..EventQuery::default()
+    };
+    let last = events::page(view.clone(), query, Page::newest_first(None, 1)).await?;
+    let revoked = last.first().map_or_else(
+        || "It was revoked.".to_owned(),
+        |event| format!("It was revoked on {} by {}.", day(event.time), actor(&event.actor)),
+    );
+    let sentence = format!("{revoked} {}", returning_users(view, license).await?);
+    let path = format!("/licenses/{}/status", license.id);
+    let title = "Activate this revoked license?";
+    let question = Question::new(title, sentence, fields.path_back(license.id));
+    Err(question.choice("Activate it", path, &fields.confirmed("yes"))?.into())
+}
 
 /// A limit that is removed, or is lower than the number of seats in use.
 pub fn ask_about_limit(
