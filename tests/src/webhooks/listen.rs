@@ -133,3 +133,21 @@ async fn a_server_that_restarts_is_waited_for() {
     assert_eq!(names, ["one", "two"], "{said}");
     assert!(licd.stop().success());
 }
+
+/// Events name users, so they leave the machine only encrypted, and only if that is meant.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_do_not_leave_the_machine_by_mistake() {
+    let app = App::start().await;
+    let shell = Shell::at(&app);
+    for args in [
+        "webhooks listen --forward-to http://192.0.2.1/licd",
+        "webhooks listen --forward-to https://hooks.example/licd",
+        "webhooks listen --forward-to http://hooks.example/licd --anywhere",
+    ] {
+        let words: Vec<&str> = args.split_whitespace().collect();
+        let ran = shell.command(&words).output().unwrap();
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{args}: {told}");
+        assert!(told.contains("is not on this machine"), "{args}: {told}");
+    }
+}

@@ -13,6 +13,7 @@ use crate::commands::events::EventFilters;
 use crate::commands::events::feed::{Beginning, Feed};
 use crate::commands::prelude::*;
 use crate::noun::Printer;
+use crate::profile::is_loopback;
 
 /// How long the program has for its answer, as receivers have.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,6 +41,9 @@ pub struct ListenArgs {
     /// The program's address, such as http://localhost:3000/licd
     #[arg(long, value_name = "ADDRESS", required_unless_present = "print_secret")]
     forward_to: Option<WebhookUrl>,
+    /// Send events to another machine, over https
+    #[arg(long, requires = "forward_to")]
+    anywhere: bool,
     /// Print the secret, and send nothing
     #[arg(long, conflicts_with_all = ["forward_to", "types", "since", "after"])]
     print_secret: bool,
@@ -75,6 +79,7 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
         let view = View::new(serde_json::json!({ "secret": *text }), vec![text.to_string()])?;
         return Ok(view.line(TextCell::text(&*text)));
     };
+    refuse_other_machine(url, args.anywhere)?;
     ctx.note(&format!("The secret of this receiver is {}.", *secret.expose()));
     let program = Program::new(client, url, secret).await?;
     let mut feed = Feed::new(ctx, &EventFilters::default(), &args.begin).await?;
@@ -97,6 +102,17 @@ pub async fn run(ctx: &Context, args: ListenArgs) -> Result<View> {
         printer.print(ctx, &answer, answer.sequence.to_string(), row)?;
     }
     Ok(View::printed())
+}
+
+/// Events name users, so they leave this machine only encrypted, and only if that is meant.
+fn refuse_other_machine(url: &WebhookUrl, anywhere: bool) -> Result<()> {
+    let (address, url) = (url.as_str(), url.url());
+    if is_loopback(url) || anywhere && url.scheme() == "https" {
+        return Ok(());
+    }
+    let message = format!("Refusing to send events to {address}, which is not on this machine.");
+    Err(Error::usage(message)
+        .fix("use an address such as http://localhost:3000, or https and --anywhere"))
 }
 
 fn is_chosen(types: &[EventPattern], event: &Event) -> bool {
