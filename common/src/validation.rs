@@ -27,8 +27,8 @@ pub enum Validation {
     Invalid(InvalidAnswer),
 }
 
-/// One schema for both answers: of two, generated clients in Java, Kotlin and Ruby cannot tell which
-/// one they read.
+/// One schema for both answers: of two, generated clients in Java, Kotlin and Ruby cannot tell
+/// which one they read.
 #[cfg(feature = "server")]
 impl schemars::JsonSchema for Validation {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -180,8 +180,8 @@ pub struct Remedy {
     pub kind: Open<RemedyType>,
     /// Of `free_seats`: how many users must be unassigned, more than one if the limit was lowered.
     pub count: Option<i32>,
-    /// Of `free_seats`: some of the users who hold a seat, longest unused first, and last those whose
-    /// lease runs.
+    /// Of `free_seats`: some of the users who hold a seat, longest unused first, and last those
+    /// whose lease runs.
     pub holders: Vec<UsageActivation>,
     /// Of `raise_limit`: the limit with which one seat is free.
     pub max_seats: Option<MaxSeats>,
@@ -238,14 +238,14 @@ impl Term {
 string_enum! {
     /// The verdict of a validation on one license. Later versions may have more.
     Verdict, "the verdict on a license" {
-        /// Selected, and a seat is held or free.
+        /// It decides, and a seat is held or free.
         Valid = "valid",
-        /// Selected, but no seat is free. It alone decides.
+        /// In force, but no seat is free.
         ExceededSeats = "exceeded_seats",
         Expired = "expired",
         Suspended = "suspended",
         Revoked = "revoked",
-        /// Valid too, but an earlier license was selected.
+        /// In force, but another license decides.
         NotReached = "not_reached",
         /// Of another product than the request names.
         OtherProduct = "other_product",

@@ -127,18 +127,21 @@ fn validation() -> ApiRouter<App> {
             post_with(validate::validate, op("validate", "Validate a user",
                 "Returns whether the user is licensed. Of the licenses assigned to the user, the \
                  claimed ones first, the last claim before the others, then in the order of \
-                 assignment, the first that is active and not expired is selected, and it alone \
-                 decides. The first validation that selects it takes a seat; later \
-                 ones keep it. An unknown user is created, without licenses. `valid: false` is a \
+                 assignment, the first that is active and not expired decides if it has a seat for \
+                 the user. Otherwise one on which the user holds a seat does, and then the first \
+                 with a seat behind the claimed ones. The first validation by a license takes a \
+                 seat; later ones keep it. An unknown user is created, without licenses. `valid: false` is a \
                  result, not an error. Safe to repeat if a response is lost.")))
         .api_route("/api/v1/claim",
             post_with(license_keys::claim, refusing(&CLAIM, op("claim", "Claim a license with a license key",
                 "Assigns the license that the key opens to the user, takes a seat, and returns what \
                  a validation returns. A claimed license that is valid comes before all others of \
                  the user. Who has the license already gets the result of a validation, whatever \
-                 became of the key, so an application may claim at each start. A full license is \
-                 not assigned: `exceeded_seats`. Safe to repeat if a response is lost. At most \
-                 10 wrong keys a minute are looked up for each address, and 100 for each API key."))))
+                 became of the key, so an application may claim at each start; another license may \
+                 decide then. A full license is \
+                 not assigned: `exceeded_seats`. Safe to repeat if a response is lost. After 10 \
+                 wrong keys a minute from an address, or 100 with an API key, keys that could be \
+                 guessed are refused; addresses without wrong keys are not."))))
         .api_route("/api/v1/lease",
             post_with(leases::issue, op("issueLease", "Validate a user, and sign the answer",
                 "Returns what a validation returns, and to a licensed user a lease: a signed text \

@@ -59,6 +59,7 @@ mod races;
 mod refusals;
 mod secrets;
 mod sessions;
+mod shut_out;
 mod signing_keys;
 mod tenants;
 mod terms;

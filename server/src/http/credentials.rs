@@ -1,8 +1,8 @@
 //! The caller of a request and its permissions.
 //!
 //! A permission is a parameter: a handler that changes records takes an [`Admin`], or a
-//! [`Writer`](super::writer::Writer), which is one, so the check cannot be forgotten. It comes before
-//! the body, so that 401, 429 and 403 are decided before one is read.
+//! [`Writer`](super::writer::Writer), which is one, so the check cannot be forgotten. It comes
+//! before the body, so that 401, 429 and 403 are decided before one is read.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -48,6 +48,9 @@ pub struct Admin(pub Caller);
 
 /// What a caller sees that may read records.
 pub struct Reader(pub View);
+
+/// A caller that may find license keys, whose attempts are counted.
+pub struct Finder(pub Caller);
 
 /// A caller that may validate users.
 pub struct Validator(pub Caller);
@@ -98,5 +101,6 @@ macro_rules! permissions {
 permissions! {
     Admin: Administer, |_, caller| caller;
     Reader: Read, |app: &App, caller: Caller| app.ops.view(caller.scope);
+    Finder: Read, |_, caller| caller;
     Validator: Validate, |_, caller| caller;
 }

@@ -134,8 +134,8 @@ fn judge(
         Decision::Keep(..) | Decision::Take(_) | Decision::TakeOver(_) => None,
     };
     let verdicts = verdicts(&licenses, product, now);
-    let decides = |verdict: &Verdict| matches!(verdict, Verdict::Valid | Verdict::ExceededSeats);
-    let decisive = verdicts.iter().position(decides).map(|at| at + 1);
+    let first = |verdict| verdicts.iter().position(|it| *it == verdict).map(|at| at + 1);
+    let decisive = first(Verdict::Valid).or_else(|| first(Verdict::ExceededSeats));
     let explained = found.iter().zip(verdicts);
     let explained = explained.map(|(found, verdict)| ExplainedLicense {
         sentence: {
@@ -199,8 +199,8 @@ fn last_end(licenses: &[&License], now: Timestamp) -> Option<String> {
     ends.filter(|&end| end <= now).max().map(Timestamp::day)
 }
 
-/// The verdict on a license; `decisive` is the number of the one that is used, `idle` the seats that
-/// would be taken over.
+/// The verdict on a license; `decisive` is the number of the one that is used, `idle` the seats
+/// that would be taken over.
 fn sentence(
     verdict: Verdict,
     NamedLicense { assigned, product_name, .. }: &NamedLicense,

@@ -1,6 +1,6 @@
 //! Leases: what a validation answered, signed, so that the application is licensed without the
-//! network until the lease ends. Its seat stays counted as long; whoever takes such a seat away says
-//! that the lease is to be dropped.
+//! network until the lease ends. Its seat stays counted as long; whoever takes such a seat away
+//! says that the lease is to be dropped.
 
 use chrono::TimeDelta;
 use common::{
@@ -18,7 +18,7 @@ use crate::events::{NewEvent, Origin};
 use crate::secrets::SecretKeys;
 use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Scope, assignments, leases as stored, licenses, users};
-use crate::validation::verdict::{Decision, decide};
+use crate::validation::verdict::is_valid;
 
 /// The least that a lease lasts, in seconds.
 const SHORTEST: i64 = 60;
@@ -138,10 +138,11 @@ async fn draft(
         return Ok(Err(Issued::Outdated));
     }
     let found = validations::explain(conn, scope, user).await?;
-    let licenses: Vec<AssignedLicense> = found.into_iter().map(|it| it.assigned).collect();
-    Ok(match decide(&licenses, Some(wish.product), now) {
-        Decision::Keep(by, held) if by.license == answer.license && held.id == seat.id => {
-            claims_of(by, scope, wish, now).map_err(Issued::Refused)
+    // The license that the validation returned, which another one may precede by now.
+    let by = found.into_iter().map(|it| it.assigned).find(|by| by.license == answer.license);
+    Ok(match by {
+        Some(by) if is_valid(&by, now) && by.seat.as_ref().is_some_and(|it| it.id == seat.id) => {
+            claims_of(&by, scope, wish, now).map_err(Issued::Refused)
         }
         _ => Err(Issued::Outdated),
     })

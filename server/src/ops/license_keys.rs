@@ -32,7 +32,8 @@ fn hash(key: &KeyText) -> Hash {
     Sha256::digest(key.form()).into()
 }
 
-/// Gives the license a key: a new one, which only this result shows, or one that users have already.
+/// Gives the license a key: a new one, which only this result shows, or one that users have
+/// already.
 pub async fn create(
     mut change: Change,
     license: LicenseId,
@@ -126,11 +127,11 @@ pub async fn by_suffix(
 }
 
 /// The record of the key with this text.
-pub async fn find(view: View, key: &KeyText) -> Result<LicenseKey, Error> {
+pub async fn find(view: View, key: &KeyText) -> Result<Option<LicenseKey>, Error> {
     let (mut conn, scope) = (view.read().await?, view.scope);
     let known = license_keys::find_by_hash(&mut conn, scope, &hash(key), None).await?;
-    let known = known.ok_or(UNKNOWN)?;
-    license_keys::find(&mut conn, scope, known.id).await?.ok_or(UNKNOWN)
+    let Some(known) = known else { return Ok(None) };
+    Ok(license_keys::find(&mut conn, scope, known.id).await?)
 }
 
 /// Gives the key another text, which only this result shows. Uses, limit and expiry stay.
@@ -191,7 +192,8 @@ pub struct Claimed {
 
 /// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
 /// change. The key was found to be one of this license. A full license is left alone, unless its
-/// seats are floating. None: the user has the license by now, and a validation says what it is worth.
+/// seats are floating. None: the user has the license by now, and a validation says what it is
+/// worth.
 pub async fn claim(
     mut change: Change,
     license: LicenseId,
@@ -264,6 +266,7 @@ fn candidate(
         seats_idle_at,
         seats_used: license.seats.used,
         seat: None,
+        is_put_first: true,
         features_omitted: false,
     }
 }

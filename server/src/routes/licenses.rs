@@ -103,8 +103,8 @@ pub fn license_keys() -> ApiRouter<App> {
         .api_route("/api/v1/admin/license-keys/find",
             post_with(license_keys::find, refusing(&[Refusal::LicenseKeyNotFound],
                 op("findLicenseKey", "Find a license key by the whole key",
-                "Gets the record of the key that a customer sent. It is a POST, since no address \
-                 and no log may hold a key."))))
+                "Gets the record of the key that a customer sent. It is a POST, because no address \
+                 and no log may hold a key. Wrong keys are limited as for a claim."))))
         .api_route("/api/v1/admin/license-keys/{id}/reissue",
             post_with(license_keys::reissue,
                 op("reissueLicenseKey", "Replace a license key with a new text, shown once",

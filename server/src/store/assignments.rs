@@ -111,12 +111,13 @@ pub async fn put_first(conn: &mut Conn, scope: Scope, assignment: &Assignment) -
     let moved: Option<(AssignmentId,)> = conn
         .query(
             "update assignments
-             set place = (select min(other.place) - 1 from assignments other
+             set place = (select min(case when other.place < 0 then other.place else 0 end) - 1
+                          from assignments other
                           where other.user_id = $2 and other.world = $1)
-             where user_id = $2 and license_id = $3 and world = $1 and exists (
+             where user_id = $2 and license_id = $3 and world = $1 and (place >= 0 or exists (
                  select 1 from assignments other
                  where other.user_id = $2 and other.world = $1
-                     and (other.place, other.id) < (assignments.place, assignments.id))
+                     and (other.place, other.id) < (assignments.place, assignments.id)))
              returning id",
         )
         .bind_scope(scope)

@@ -93,6 +93,7 @@ impl Validator {
         plan.lock_licenses(&mut tx).await?;
         let found = validations::find(&mut tx, &query).await?;
         let mut decisions = Decisions::new(now);
+        // A user who turns out to keep another seat than this one does so in the order of arrival.
         let kept = claims.iter().zip(&slots).filter_map(|(claim, slot)| {
             let hit = found.get(slot)?;
             match decide(&hit.user.licenses, claim.request.product, now) {

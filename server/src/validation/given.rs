@@ -127,6 +127,7 @@ impl Given {
         now: Timestamp,
     ) -> Activation {
         if assigned.idle_time().is_some() && !self.seats.contains_key(&place(&seat)) {
+            self.idle.keep(&seat);
             let held = Activation { last_checked_at: now, ..seat };
             self.held.insert(place(&seat), (scope, held));
         }
@@ -174,7 +175,11 @@ impl Given {
             if let Some((_, seats)) = self.of_license.get(&license) {
                 assigned.seats_used += seats;
             }
-            if let Some((_, seat)) = self.seats.get(&(assigned.user_id, license)) {
+            let place = (assigned.user_id, license);
+            if self.freed.contains_key(&place) {
+                assigned.seat = None;
+            }
+            if let Some((_, seat)) = self.seats.get(&place) {
                 assigned.seat = Some(seat.clone());
             }
             if let Some(after) = self.begun.get(&license) {

@@ -126,6 +126,13 @@ impl IdleSeats {
         (idle.len() >= needed).then(|| idle.drain(..needed).collect())
     }
 
+    /// Notes that a seat was used by its holder in this batch and may not be taken over.
+    pub fn keep(&mut self, seat: &Activation) {
+        if let Some(of) = self.0.get_mut(&seat.license_id) {
+            of.idle.retain(|idle| idle.seat.id != seat.id);
+        }
+    }
+
     /// When the next seat of the license can become idle, if that may be noted.
     pub fn next(&self, license: LicenseId) -> Option<Timestamp> {
         self.0.get(&license)?.next
@@ -140,8 +147,8 @@ impl IdleSeats {
     }
 }
 
-/// Since when a seat must not have been checked to be idle; or when that is to be asked again, if it
-/// may be noted.
+/// Since when a seat must not have been checked to be idle; or when that is to be asked again, if
+/// it may be noted.
 fn counts_since(
     uptime: Option<&Uptime>,
     idle: SeatIdleMinutes,

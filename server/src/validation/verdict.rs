@@ -20,26 +20,37 @@ pub enum Decision<'l> {
     Refuse(Reason, Option<&'l License>),
 }
 
-/// Decides. `licenses` are in the order of their places, and in that of assignment. The first that
-/// is active and not past its expiry is selected; only that one counts, seats included. If there is
-/// none, or it has no seat, the first in grace that has one is.
+/// Decides. `licenses` are in the order of their places, and in that of assignment. The first one
+/// that is active and before its end decides if it has a seat for the user. Otherwise, in order:
+///
+/// 1. the first one in force on which the user holds a seat: a seat holder is never refused;
+/// 2. the first one with a seat behind those that were put first and have none, up to and including
+///    the first that was not put first: a claim never shuts out a user;
+/// 3. the first one in its grace period that has a seat.
 pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Decision<'_> {
-    let selected = selected(licenses, product, now);
-    if let Some(granted) = selected.and_then(|selected| grant(selected, now)) {
+    let of_product = licenses.iter().filter(|assigned| is_of(assigned, product));
+    let in_force = of_product.clone().filter(|assigned| fault(&assigned.license, now).is_none());
+    let first = in_force.clone().next();
+    if let Some(granted) = first.and_then(|first| grant(first, now)) {
         return granted;
     }
-    let of_product = licenses.iter().filter(|assigned| is_of(assigned, product));
+    let held = in_force.filter_map(|assigned| Some((assigned, assigned.seat.as_ref()?)));
+    if let Some((assigned, seat)) = held.clone().next() {
+        return Decision::Keep(assigned, seat);
+    }
+    let reached = reached(licenses, product, now).into_iter();
     let in_grace =
         of_product.clone().filter(|assigned| assigned.license.is_in_grace(&assigned.terms, now));
-    if let Some(granted) = in_grace.filter_map(|assigned| grant(assigned, now)).next() {
+    let granted = reached.chain(in_grace).find_map(|assigned| grant(assigned, now));
+    if let Some(granted) = granted {
         return granted;
     }
-    if let Some(selected) = selected {
-        return Decision::Refuse(Reason::ExceededSeats, Some(&selected.license));
+    if let Some(first) = first {
+        return Decision::Refuse(Reason::ExceededSeats, Some(&first.license));
     }
     let faults = of_product.filter_map(|of| Some((fault(&of.license, now)?, &of.license)));
     // `max_by_key` returns the last of equal faults, hence `rev`.
@@ -47,6 +58,26 @@ pub fn decide(
         Some((fault, license)) => Decision::Refuse(fault.into(), Some(license)),
         None => Decision::Refuse(Reason::NoLicense, None),
     }
+}
+
+/// The licenses in force that are examined for a free seat: those that were put first, and the
+/// first of the others, up to the first one with a seat.
+fn reached(
+    licenses: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Vec<&AssignedLicense> {
+    let mut reached = Vec::new();
+    let in_force = licenses
+        .iter()
+        .filter(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none());
+    for assigned in in_force {
+        reached.push(assigned);
+        if !assigned.is_put_first || grant(assigned, now).is_some() {
+            break;
+        }
+    }
+    reached
 }
 
 /// How the user gets a seat on the license, if the user holds one, or one is free or may be idle.
@@ -59,27 +90,34 @@ fn grant(assigned: &AssignedLicense, now: Timestamp) -> Option<Decision<'_>> {
     }
 }
 
+/// Whether a license is valid for a user who holds a seat on it, in force or in its grace period.
+pub fn is_valid(assigned: &AssignedLicense, now: Timestamp) -> bool {
+    let AssignedLicense { license, terms, .. } = assigned;
+    fault(license, now).is_none() || license.is_in_grace(terms, now)
+}
+
 /// The verdict of a validation on each license, for explanations.
 pub fn verdicts(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Vec<Verdict> {
-    let selected = selected(licenses, product, now);
+    let reached = reached(licenses, product, now);
     let granted = match decide(licenses, product, now) {
         Decision::Keep(by, _) | Decision::Take(by) | Decision::TakeOver(by) => Some(by),
         Decision::Refuse(..) => None,
     };
-    let is = |one: Option<&AssignedLicense>, assigned| {
-        one.is_some_and(|one| std::ptr::eq(one, assigned))
+    let is_full = |assigned: &AssignedLicense| {
+        let is_reached = reached.iter().any(|reached| std::ptr::eq(*reached, assigned));
+        is_reached && grant(assigned, now).is_none()
     };
     let verdict = |assigned: &AssignedLicense| match fault(&assigned.license, now) {
         _ if !is_of(assigned, product) => Verdict::OtherProduct,
-        _ if is(granted, assigned) => Verdict::Valid,
+        _ if granted.is_some_and(|granted| std::ptr::eq(granted, assigned)) => Verdict::Valid,
         Some(Fault::Expired) => Verdict::Expired,
         Some(Fault::Suspended) => Verdict::Suspended,
         Some(Fault::Revoked) => Verdict::Revoked,
-        None if is(selected, assigned) => Verdict::ExceededSeats,
+        None if is_full(assigned) => Verdict::ExceededSeats,
         None => Verdict::NotReached,
     };
     licenses.iter().map(verdict).collect()
@@ -118,16 +156,6 @@ fn is_of(assigned: &AssignedLicense, product: Option<ProductId>) -> bool {
 
 fn has_room(assigned: &AssignedLicense) -> bool {
     assigned.license.max_seats.is_none_or(|max| assigned.seats_used < max.get())
-}
-
-fn selected(
-    licenses: &[AssignedLicense],
-    product: Option<ProductId>,
-    now: Timestamp,
-) -> Option<&AssignedLicense> {
-    licenses
-        .iter()
-        .find(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none())
 }
 
 #[cfg(test)]

@@ -256,9 +256,10 @@ impl State {
         })
     }
 
-    /// The first license that is active and not expired decides, seats included. If there is none, or
-    /// it has no seat, the first in its grace that has one does; without one, the reason that is
-    /// easiest to mend. Also the licenses that were tried before, and have no seat.
+    /// The first license in force decides if it has a seat. Otherwise one does on which the user
+    /// holds a seat; then the first with a seat behind those that were put first, of the others
+    /// only one; then the first in its grace that has one. Without one, the reason is the one that
+    /// is easiest to mend. Also returns the licenses that were tried before, and have no seat.
     fn outcome(
         &self,
         links: &BTreeMap<AssignmentId, HeldLicense>,
@@ -273,10 +274,15 @@ impl State {
             .clone()
             .filter(|(_, link)| self.licenses[link.license].status == Status::Active);
         let is_past = |link: &HeldLicense| self.licenses[link.license].expiry == Expiry::Past;
-        let selected = active.clone().find(|(_, link)| !is_past(link));
+        let in_force: Vec<_> = active.clone().filter(|(_, link)| !is_past(link)).collect();
         let in_grace = active.filter(|(_, link)| is_past(link) && self.has_grace[link.license]);
+        let first = in_force.first().copied();
+        let held = in_force.iter().copied().find(|(_, link)| link.seat.is_some());
+        let others = in_force.iter().skip_while(|(_, link)| link.place < 0).take(1);
+        let put_first = in_force.iter().take_while(|(_, link)| link.place < 0);
+        let behind = put_first.chain(others).skip(1).copied();
         let mut full = Vec::new();
-        for (at, link) in selected.into_iter().chain(in_grace) {
+        for (at, link) in first.into_iter().chain(held).chain(behind).chain(in_grace) {
             match self.grant(**at, link) {
                 Some(outcome) => return (outcome, full),
                 None => full.push(link.license),
@@ -290,7 +296,7 @@ impl State {
         let reasons: BTreeSet<Reason> = reasons.collect();
         let wanted = [Reason::Expired, Reason::Suspended, Reason::Revoked];
         let reason = wanted.into_iter().find(|reason| reasons.contains(reason));
-        let reason = match selected {
+        let reason = match first {
             Some(_) => Reason::ExceededSeats,
             None => reason.unwrap_or(Reason::NoLicense),
         };
@@ -325,8 +331,8 @@ impl State {
         }
     }
 
-    /// A claim gives the license of the key to the user, and puts it first if it is worth a seat. Who
-    /// had the license when the claim came is validated, whatever became of it meanwhile.
+    /// A claim gives the license of the key to the user, and puts it first if it is worth a seat.
+    /// Who had the license when the claim came is validated, whatever became of it meanwhile.
     fn claim(&mut self, [user, license]: [usize; 2], may_have: bool, result: &CallResult) -> bool {
         let has_it = self.links(user).values().any(|link| link.license == license);
         let all = self.users.values().flat_map(BTreeMap::values);
@@ -352,8 +358,8 @@ impl State {
             return id.is_none() && may_be;
         };
         let links = self.users.entry(user).or_default();
-        let first = links.values().map(|link| link.place).min();
-        if let (Some(first), false) = (first, matches!(decided.0, Outcome::Refuse(_))) {
+        let first = links.values().map(|link| link.place).min().unwrap_or(0);
+        if !matches!(decided.0, Outcome::Refuse(_)) {
             claimed.place = first.min(0) - 1;
         }
         links.insert(id, claimed);

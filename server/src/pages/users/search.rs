@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::Viewer;
 use super::elsewhere::query_of;
-use crate::error::{Error, LicenseKeyFault};
+use crate::error::Error;
 use crate::http::extract::Form;
 use crate::ops::license_keys;
 
@@ -25,15 +25,18 @@ pub async fn search(
     let base = visitor.layout.base();
     let to = |path: String| Ok(Redirect::to(&(base + &path)));
     let Ok(key) = q.parse::<KeyText>() else { return to(format!("/users?{}", query_of("q", &q))) };
-    match license_keys::find(visitor.view(), &key).await {
-        Ok(found) => to(format!("/licenses/{}", found.license_id)),
-        // Its end is what lists show of a key.
-        Err(Error::LicenseKey(LicenseKeyFault::NotFound)) if key.check() == Some(true) => {
-            to(format!("/users?{}", query_of("q", &key.suffix())))
-        }
-        Err(Error::LicenseKey(LicenseKeyFault::NotFound)) => {
-            to(format!("/users?{}", query_of("q", &q)))
-        }
+    let find = license_keys::find(visitor.view(), &key);
+    if key.check() == Some(true) {
+        return match find.await? {
+            Some(found) => to(format!("/licenses/{}", found.license_id)),
+            // Its end is what lists show of a key.
+            None => to(format!("/users?{}", query_of("q", &key.suffix()))),
+        };
+    }
+    // Most texts are names, so their address is not held up: only the key of the session counts.
+    match visitor.app.wrong_keys.look_up((visitor.key.id, None), find).await {
+        Ok(Some(found)) => to(format!("/licenses/{}", found.license_id)),
+        Ok(None) | Err(Error::TooManyWrongKeys(_)) => to(format!("/users?{}", query_of("q", &q))),
         Err(error) => Err(error),
     }
 }

@@ -58,6 +58,8 @@ pub struct AssignedLicense {
     pub seats_used: i32,
     /// The seat that the user holds.
     pub seat: Option<Activation>,
+    /// Whether the user claimed the license, or it was assigned with `first`: its place is below 0.
+    pub is_put_first: bool,
     /// The list of features is long and was not read; `find_features` reads it.
     pub features_omitted: bool,
 }
@@ -128,7 +130,17 @@ where
         let seats_used = row.try_get("seats_used")?;
         let features_omitted = row.try_get("features_omitted")?;
         let (terms, seats_idle_at) = (Terms::from_row(row)?, row.try_get("seats_idle_at")?);
-        Ok(Self { user_id, license, terms, seats_idle_at, seats_used, seat, features_omitted })
+        let is_put_first = row.try_get("is_put_first")?;
+        Ok(Self {
+            user_id,
+            license,
+            terms,
+            seats_idle_at,
+            seats_used,
+            seat,
+            is_put_first,
+            features_omitted,
+        })
     }
 }
 
@@ -169,6 +181,7 @@ type PackedLicense = (
     (Uuid, Uuid, Uuid, Status, Option<MaxSeats>, Option<i64>, Option<Features>, i64, i64),
     i32,
     Option<PackedTerms>,
+    i32,
 );
 /// With when the next seat can become idle.
 type PackedTerms = (
@@ -217,7 +230,7 @@ fn unpack_key(key: PackedKey) -> Result<KeyAuth, OutOfRange> {
 }
 
 fn unpack_license(
-    (license, seats_used, terms): PackedLicense,
+    (license, seats_used, terms, place): PackedLicense,
     user_id: UserId,
     seat: Option<PackedSeat>,
 ) -> Result<AssignedLicense, OutOfRange> {
@@ -242,6 +255,7 @@ fn unpack_license(
         seats_used,
         features_omitted: features.is_none(),
         seat: seat.map(unpack_seat).transpose()?,
+        is_put_first: place < 0,
         license: License {
             id: id.into(),
             product_id: product.into(),
@@ -289,7 +303,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                          iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days,
                              l.max_lease_seconds) is null, null,
                              json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
-                                 l.max_lease_seconds, l.seats_idle_at)))),
+                                 l.max_lease_seconds, l.seats_idle_at)), s.place)),
                      iif(s.activation_id is null, null, json_array(hex(s.activation_id),
                          s.activated_at, s.last_checked_at))
                  ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
@@ -308,7 +322,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                  case when pg_column_size(l.features) <= 256 then l.features else '[]' end
                      as features,
                  pg_column_size(l.features) > 256 as features_omitted,
-                 s.activation_id, s.activated_at, s.last_checked_at,
+                 s.activation_id, s.activated_at, s.last_checked_at, s.place < 0 as is_put_first,
                  pg_is_in_recovery() as is_of_standby
              from jsonb_array_elements($1) with ordinality as asked_key (value, n)
              join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
@@ -353,7 +367,8 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
              n.name as plan_name, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
              l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
-             l.max_lease_seconds, l.seats_idle_at, s.activation_id, s.activated_at, s.last_checked_at
+             l.max_lease_seconds, l.seats_idle_at, s.activation_id, s.activated_at, s.last_checked_at,
+             s.place < 0 as is_put_first
          from assignments s
          join licenses l on l.id = s.license_id and l.world = s.world
          join products p on p.id = l.product_id and p.world = l.world

@@ -1,13 +1,14 @@
-//! The specification's tables of conditions as tests, and properties that hold for any licenses.
+//! The specification's tables of conditions as tests.
+
+mod properties;
 
 use Status::{Active, Expired, Revoked, Suspended};
 use common::{
     Activation, ActivationId, Features, GraceDays, License, LicenseId, MaxSeats, PlanId, ProductId,
     Reason, Status, Terms, Timestamp, UserId, Verdict,
 };
-use proptest::prelude::*;
 
-use super::{Decision, decide, selected, verdicts};
+use super::{Decision, decide, verdicts};
 use crate::store::validations::AssignedLicense;
 
 /// The time of the decisions in the tables. Days are relative to it.
@@ -42,6 +43,7 @@ fn license(status: Status, expires_at: Option<Timestamp>) -> AssignedLicense {
         seats_idle_at: None,
         seats_used: 0,
         seat: None,
+        is_put_first: false,
         features_omitted: false,
     }
 }
@@ -62,6 +64,12 @@ impl AssignedLicense {
             last_checked_at: now(),
             leased_until: None,
         });
+        self
+    }
+
+    /// Claimed, or assigned with `first`.
+    fn put_first(mut self) -> Self {
+        self.is_put_first = true;
         self
     }
 
@@ -188,9 +196,9 @@ fn a_license_in_grace_comes_after_those_in_force() {
 }
 
 /// Section 4 of the specification, processing rule 3: the first license that is active and not
-/// expired.
+/// expired. Only a seat that the user holds on another one counts as well.
 #[test]
-fn the_first_license_in_force_alone_decides() {
+fn the_first_license_in_force_decides() {
     let full = || license(Active, None).seats(1, 1);
     let free = || license(Active, None);
     for (condition, licenses, wanted) in [
@@ -198,10 +206,50 @@ fn the_first_license_in_force_alone_decides() {
         ("the first expired", vec![license(Active, days(-1)), free()], Outcome::Take(1)),
         ("the first revoked", vec![license(Revoked, None), free().held()], Outcome::Keep(1)),
         ("the first full", vec![full(), free()], EXCEEDED_SEATS),
-        ("the first full, the second held", vec![full(), free().held()], EXCEEDED_SEATS),
+        ("the first full, the second held", vec![full(), free().held()], Outcome::Keep(1)),
     ] {
         assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
+}
+
+/// A stranger can claim a license for a user with its key, which must not shut that user out.
+#[test]
+fn a_license_that_was_put_first_shuts_nobody_out() {
+    let free = || license(Active, None);
+    let full = || free().seats(1, 1);
+    let claimed = || full().put_first();
+    let maybe_idle = || claimed().floating(None);
+    let waiting = || {
+        let mut waiting = free().put_first();
+        waiting.terms.starts_with_days = Some("30".parse().unwrap());
+        waiting
+    };
+    let keep = Outcome::Keep(1);
+    for (condition, licenses, wanted) in [
+        ("the other held", vec![claimed(), full().held()], keep),
+        ("the other free", vec![claimed(), free()], Outcome::Take(1)),
+        ("the other full", vec![claimed(), full()], EXCEEDED_SEATS),
+        ("two claimed, one free", vec![claimed(), free().put_first()], Outcome::Take(1)),
+        ("two claimed, both full", vec![claimed(), claimed(), free()], Outcome::Take(2)),
+        ("one is examined that is not claimed", vec![claimed(), full(), free()], EXCEEDED_SEATS),
+        (
+            "no new seat while one is held",
+            vec![claimed(), free().put_first(), full().held()],
+            Outcome::Keep(2),
+        ),
+        ("an idle seat", vec![maybe_idle(), full().held()], Outcome::TakeOver(0)),
+        ("none is idle", vec![claimed().floating(days(1)), full().held()], keep),
+        ("held and suspended", vec![claimed(), license(Suspended, None).held()], EXCEEDED_SEATS),
+        ("held, in grace", vec![claimed(), license(Active, days(-1)).grace(2).held()], keep),
+        ("waiting, with room", vec![waiting(), full().held()], Outcome::Take(0)),
+    ] {
+        assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
+    }
+    let of_another = [claimed(), full().held().of(2)];
+    assert_eq!(outcome(&of_another, Some(product(1)), now()), EXCEEDED_SEATS);
+    assert_eq!(outcome(&of_another, None, now()), keep);
+    let verdicts = verdicts(&[claimed(), free().put_first(), full().held()], None, now());
+    assert_eq!(verdicts, [Verdict::ExceededSeats, Verdict::NotReached, Verdict::Valid]);
 }
 
 #[test]
@@ -245,104 +293,4 @@ fn every_license_has_a_verdict() {
         Verdict::Expired,
     ];
     assert_eq!(verdicts(&licenses, Some(product(1)), now()), expected);
-}
-
-fn any_link() -> impl Strategy<Value = AssignedLicense> {
-    let status = prop::sample::select(Status::ALL);
-    let end = prop::option::of(-2i64..3);
-    let max = prop::option::of(1i64..4);
-    let terms = (any::<bool>(), prop::option::of(1i64..3));
-    (status, end, max, 0..4i32, any::<bool>(), 1..3u128, terms).prop_map(
-        |(status, end, max, used, held, of, (is_floating, grace))| {
-            let mut assigned = license(status, end.and_then(days)).of(of);
-            assigned.seats_used = used;
-            assigned.license.max_seats = max.map(|max| MaxSeats::new(max).unwrap());
-            let assigned = if is_floating { assigned.floating(None) } else { assigned };
-            let assigned = grace.map_or(assigned.clone(), |days| assigned.grace(days));
-            if held { assigned.held() } else { assigned }
-        },
-    )
-}
-
-fn any_question() -> impl Strategy<Value = (Vec<AssignedLicense>, Option<ProductId>)> {
-    (prop::collection::vec(any_link(), 0..6), prop::option::of((1..4u128).prop_map(product)))
-}
-
-proptest! {
-    #[test]
-    fn only_a_license_in_force_of_the_right_product_is_granted(
-        (licenses, wanted) in any_question(),
-    ) {
-        if let Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) =
-            outcome(&licenses, wanted, now())
-        {
-            let AssignedLicense { license, terms, .. } = &licenses[at];
-            prop_assert_eq!(license.status, Active);
-            let end = terms.grace_ends_at(license.expires_at).or(license.expires_at);
-            prop_assert!(end.is_none_or(|end| now() < end));
-            prop_assert!(wanted.is_none_or(|wanted| license.product_id == wanted));
-        }
-    }
-
-    #[test]
-    fn a_seat_is_taken_only_where_one_is_free((licenses, wanted) in any_question()) {
-        match outcome(&licenses, wanted, now()) {
-            Outcome::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
-            Outcome::Take(at) => {
-                prop_assert!(licenses[at].seat.is_none());
-                let max = licenses[at].license.max_seats;
-                prop_assert!(max.is_none_or(|max| licenses[at].seats_used < max.get()));
-            }
-            Outcome::TakeOver(at) => {
-                prop_assert!(licenses[at].seat.is_none() && licenses[at].idle_time().is_some());
-                let max = licenses[at].license.max_seats;
-                prop_assert!(max.is_some_and(|max| licenses[at].seats_used >= max.get()));
-            }
-            Outcome::Refuse(_) => {}
-        }
-    }
-
-    #[test]
-    fn the_decision_and_the_verdicts_agree((licenses, wanted) in any_question()) {
-        let verdicts = verdicts(&licenses, wanted, now());
-        let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
-        let full = verdicts.contains(&Verdict::ExceededSeats);
-        match outcome(&licenses, wanted, now()) {
-            Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) => {
-                prop_assert_eq!(granted, Some(at));
-            }
-            Outcome::Refuse(reason) => {
-                prop_assert_eq!(granted, None);
-                prop_assert_eq!(full, reason == Reason::ExceededSeats);
-            }
-        }
-    }
-
-    /// The license that gives the reason is the first with that verdict.
-    #[test]
-    fn the_deciding_license_has_the_reason_as_its_verdict((links, wanted) in any_question()) {
-        if let Decision::Refuse(reason, license) = decide(&links, wanted, now()) {
-            let verdicts = verdicts(&links, wanted, now());
-            let first = verdicts.iter().position(|verdict| verdict.as_str() == reason.as_str());
-            prop_assert_eq!(license.map(|license| place(license, &links)), first);
-            prop_assert_eq!(first.is_none(), reason == Reason::NoLicense);
-        }
-    }
-
-    #[test]
-    fn licenses_after_the_selected_one_change_nothing(
-        (licenses, wanted) in any_question(),
-        later in any_link(),
-    ) {
-        // What is in grace comes after those in force, wherever it stands.
-        let later = AssignedLicense { terms: Terms::default(), ..later };
-        let before = outcome(&licenses, wanted, now());
-        let count = licenses.len();
-        let more: Vec<AssignedLicense> = licenses.into_iter().chain([later]).collect();
-        match before {
-            Outcome::Refuse(reason) if reason != Reason::ExceededSeats => {}
-            _ if selected(&more[..count], wanted, now()).is_none() => {}
-            selected => prop_assert_eq!(outcome(&more, wanted, now()), selected),
-        }
-    }
 }
