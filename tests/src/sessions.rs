@@ -151,6 +151,7 @@ async fn a_session_acts_with_its_key() {
     assert_eq!(visitor.post("/dashboard/test/keys", &fields).await.status(), 201);
     let events = app.test_mode().await.get("/api/v1/admin/events?type=key.created").await;
     let event = events.list().iter().find(|it| it["data"]["object"]["name"] == "made in test");
+    assert_eq!(event.unwrap()["data"]["object"]["createdBy"], id);
     let actor = &event.unwrap()["actor"];
     assert_eq!((&actor["type"], &actor["keyId"]), (&json!("session"), &id));
     assert!(actor["id"].as_str().unwrap().starts_with("ses_"));

@@ -239,8 +239,8 @@ async fn lock_made_by(change: &mut Change, id: KeyId) -> Result<Vec<(Key, Scope)
         if new.is_empty() {
             return Ok(made);
         }
-        for (key, scope) in new {
-            keys::lock(change, *scope, key.id).await?;
+        for (key, _) in new {
+            keys::lock(change, own, key.id).await?;
             locked.insert(key.id);
         }
     }

@@ -87,12 +87,15 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     Ok(())
 }
 
-/// Locks a key until the end of the transaction, and returns whether it is not revoked. The scope
-/// is that of the key.
+/// Locks a key of the scope's tenant, live or test, until the end of the transaction. Returns
+/// whether it is not revoked.
 pub async fn lock(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<bool> {
-    let select = locking!("select revoked_at from keys where id = $2 and world = $1");
+    let select = locking!(
+        "select revoked_at from keys where id = $2
+             and world in (select w.id from worlds w where w.tenant_id = $1)"
+    );
     let found: Option<(Option<Timestamp>,)> =
-        conn.query(select).bind_scope(scope).bind(id).fetch_optional().await?;
+        conn.query(select).bind(scope.tenant).bind(id).fetch_optional().await?;
     Ok(found.is_some_and(|(revoked_at,)| revoked_at.is_none()))
 }
 
