@@ -6,9 +6,10 @@
 //! a third. So one that takes all it can get leaves room for the others.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use common::TenantId;
+use parking_lot::Mutex;
 
 use crate::error::Error;
 
@@ -40,10 +41,6 @@ impl Budget {
     pub fn reserve(&'static self, tenant: Option<TenantId>) -> Reservation {
         Reservation { budget: self, tenant, bytes: 0 }
     }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The bytes that one request holds. They are free again when the value is dropped.
@@ -61,7 +58,7 @@ impl Reservation {
         if more == 0 {
             return Ok(());
         }
-        let mut held = self.budget.held();
+        let mut held = self.budget.held.lock();
         let all = held.bytes.saturating_add(more);
         let own = held.by_tenant.get(&self.tenant).map_or(0, |bytes| *bytes).saturating_add(more);
         if own > self.budget.bytes.saturating_sub(all) {
@@ -79,7 +76,7 @@ impl Drop for Reservation {
         if self.bytes == 0 {
             return;
         }
-        let mut held = self.budget.held();
+        let mut held = self.budget.held.lock();
         held.bytes -= self.bytes;
         if let Some(own) = held.by_tenant.get_mut(&self.tenant) {
             *own -= self.bytes;
@@ -114,7 +111,7 @@ mod tests {
         assert_eq!(others.grow(60), Ok(()));
         assert_eq!(others.grow(usize::MAX), Err(Error::Overloaded));
         drop(others);
-        assert!(BUDGET.held().by_tenant.is_empty());
-        assert_eq!(BUDGET.held().bytes, 0);
+        assert!(BUDGET.held.lock().by_tenant.is_empty());
+        assert_eq!(BUDGET.held.lock().bytes, 0);
     }
 }

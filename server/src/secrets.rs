@@ -10,9 +10,10 @@ mod seal;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
@@ -153,11 +154,7 @@ impl SecretKeys {
     }
 
     fn keys(&self) -> Vec<SecretKey> {
-        self.last_read().keys.clone()
-    }
-
-    fn last_read(&self) -> MutexGuard<'_, Read> {
-        self.0.read.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.read.lock().keys.clone()
     }
 
     /// Seals a secret with the first key. Without a file beside SQLite's one is made, and is on
@@ -195,7 +192,7 @@ impl SecretKeys {
     }
 
     fn may_read_again(&self) -> bool {
-        self.last_read().at.is_some_and(|at| at.elapsed() >= READ_AGAIN)
+        self.0.read.lock().at.is_some_and(|at| at.elapsed() >= READ_AGAIN)
     }
 
     async fn read_again(&self, may_make: bool) -> Result<Vec<SecretKey>, SecretError> {
@@ -207,7 +204,7 @@ impl SecretKeys {
             file.read()
         });
         let keys = reading.await.map_err(|_| SecretError::Missing)??;
-        *self.last_read() = Read { keys: keys.clone(), at: Some(Instant::now()) };
+        *self.0.read.lock() = Read { keys: keys.clone(), at: Some(Instant::now()) };
         Ok(keys)
     }
 }
@@ -300,7 +297,7 @@ mod tests {
         assert!(unknown.contains(&new.id().to_string()), "{unknown}");
         assert!(unknown.contains(&old.id().to_string()), "{unknown}");
         assert!(!unknown.contains("licdsk_"), "{unknown}");
-        node.last_read().at = Instant::now().checked_sub(READ_AGAIN);
+        node.0.read.lock().at = Instant::now().checked_sub(READ_AGAIN);
         assert!(node.open(&by_new, &place()).await.is_ok());
         assert!(node.open(&by_old, &place()).await.is_ok());
     }

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
 use common::{KeyId, Timestamp, hour_of};
+use parking_lot::Mutex;
 
 use crate::db::{Db, Result};
 use crate::store::key_uses::{self, KeyUse};
@@ -28,7 +28,7 @@ pub struct LastUses {
 
 impl LastUses {
     pub fn note(&self, key: KeyId, address: Option<IpAddr>, now: Timestamp) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         let noted = noted.entry(key).or_insert_with(|| KeyUse::new(now));
         (noted.last_at, noted.last_address) = (now, address);
         *noted.hours.entry(hour_of(now)).or_default() += 1;
@@ -36,14 +36,15 @@ impl LastUses {
 
     /// How many keys have uses that are not written yet.
     pub fn unwritten(&self) -> usize {
-        self.lock().len()
+        self.noted.lock().len()
     }
 
     /// Writes the noted uses, in portions. Those that cannot be written remain, but a use whose
     /// commit was not confirmed is not counted again. Concurrent calls wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
-        let noted: Vec<_> = self.lock().iter().map(|(key, uses)| (*key, uses.clone())).collect();
+        let noted: Vec<_> =
+            self.noted.lock().iter().map(|(key, uses)| (*key, uses.clone())).collect();
         for portion in noted.chunks(PORTION) {
             let mut tx = db.begin().await?;
             let free: BTreeSet<_> = keys::touch(&mut tx, portion).await?.into_iter().collect();
@@ -58,7 +59,7 @@ impl LastUses {
 
     /// Removes the counts that were written, and keeps those added meanwhile.
     fn forget_counts(&self, written: &[&(KeyId, KeyUse)]) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         for (key, uses) in written {
             let Some(noted) = noted.get_mut(key) else { continue };
             for (hour, count) in &uses.hours {
@@ -70,7 +71,7 @@ impl LastUses {
 
     /// Removes the keys that were not used meanwhile.
     fn forget_times(&self, written: &[&(KeyId, KeyUse)]) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         for (key, uses) in written {
             let is_written =
                 |noted: &KeyUse| noted.hours.is_empty() && noted.last_at == uses.last_at;
@@ -78,10 +79,6 @@ impl LastUses {
                 noted.remove(key);
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<KeyId, KeyUse>> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

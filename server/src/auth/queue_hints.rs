@@ -6,9 +6,9 @@
 //! looked up for each request. Keys that have not been found yet share one lane.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use common::TenantId;
+use parking_lot::Mutex;
 
 use crate::store::keys::Hash;
 
@@ -30,7 +30,7 @@ pub struct QueueHints(Mutex<HashMap<Hash, (TenantId, usize)>>);
 
 impl QueueHints {
     pub fn of(&self, key: &Hash) -> Placement {
-        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.0.lock();
         let known = places.get(key).copied();
         Placement {
             tenant: known.map(|(tenant, _)| tenant),
@@ -41,7 +41,7 @@ impl QueueHints {
 
     /// Notes the tenant of this key or session.
     pub fn observe_tenant(&self, key: &Hash, tenant: TenantId) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.0.lock();
         if places.contains_key(key) {
             return;
         }
@@ -54,7 +54,7 @@ impl QueueHints {
     /// Notes the tenant of this key, and how many licenses a validation read. A high cost decays as
     /// cheap validations follow.
     pub fn observe(&self, key: &Hash, tenant: TenantId, licenses: usize) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.0.lock();
         let before = places.get(key).map_or(0, |(_, cost)| *cost);
         let cost = licenses.max(before - before.div_ceil(8)).max(1);
         if before == 0 && places.len() >= MAX_KEYS {

@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::KeyId;
+use parking_lot::Mutex;
 
 use super::sign_in_limit::network;
 use crate::error::Error;
@@ -56,7 +57,7 @@ impl WrongKeys {
     }
 
     fn turn(&self, address: IpAddr) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.turns.lock();
         if turns.len() > MAX_CALLERS {
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
@@ -98,12 +99,8 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Copy + Eq + Hash> Failures<K> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, (f64, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn check(&self, caller: &K, per_minute: f64, now: Instant) -> Result<(), u64> {
-        let Some(used) = self.lock().get(caller).copied() else { return Ok(()) };
+        let Some(used) = self.0.lock().get(caller).copied() else { return Ok(()) };
         let one_more = left_of(used, per_minute, now) + 1.0;
         if one_more <= per_minute {
             return Ok(());
@@ -112,7 +109,7 @@ impl<K: Copy + Eq + Hash> Failures<K> {
     }
 
     fn note(&self, caller: K, per_minute: f64, now: Instant) {
-        let mut callers = self.lock();
+        let mut callers = self.0.lock();
         if callers.len() >= MAX_CALLERS && !callers.contains_key(&caller) {
             callers.retain(|_, (_, at)| now.saturating_duration_since(*at) < CLEAN_AFTER);
             let oldest = callers.iter().min_by_key(|(_, (_, at))| *at).map(|(caller, _)| *caller);
@@ -125,7 +122,7 @@ impl<K: Copy + Eq + Hash> Failures<K> {
     }
 
     fn is_clean(&self, caller: &K, now: Instant) -> bool {
-        let last = self.lock().get(caller).map(|(_, at)| *at);
+        let last = self.0.lock().get(caller).map(|(_, at)| *at);
         last.is_none_or(|at| now.saturating_duration_since(at) >= CLEAN_AFTER)
     }
 }
@@ -189,7 +186,7 @@ mod tests {
         for caller in 0..2 * MAX_CALLERS as u32 {
             failures.note(caller, OF_ADDRESS, now + Duration::from_millis(caller.into()));
         }
-        assert_eq!(failures.lock().len(), MAX_CALLERS);
+        assert_eq!(failures.0.lock().len(), MAX_CALLERS);
         assert!(!failures.is_clean(&(2 * MAX_CALLERS as u32 - 1), now));
     }
 

@@ -15,9 +15,10 @@
 //! A session keeps the settings with which it began, such as a database's read-only mode. So when a
 //! statement fails as such a setting makes it fail, no connection opened before that is used again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres};
@@ -85,11 +86,11 @@ struct Moment(Mutex<Option<Instant>>);
 
 impl Moment {
     fn set(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
     }
 
     fn is_at_or_after(&self, time: Instant) -> bool {
-        let moment = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let moment = *self.0.lock();
         moment.is_some_and(|moment| time <= moment)
     }
 }
@@ -146,7 +147,7 @@ impl PgConnections {
 
     /// The pool with its spare, which is idle.
     pub fn pool_state(&self) -> PoolState {
-        let has_spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_spare = self.spare.lock().is_some();
         let idle = self.pool.num_idle() + usize::from(has_spare);
         PoolState {
             name: "postgres",
@@ -186,7 +187,7 @@ impl PgConnections {
     }
 
     fn take_spare(&self) -> Option<Spare> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.spare.lock().take()
     }
 
     /// Keeps the connection as the spare, unless there is one already or the pool has waiters.
@@ -197,7 +198,7 @@ impl PgConnections {
     ) -> Option<PoolConnection<Postgres>> {
         let most = self.pool.options().get_max_connections();
         let awaited = self.pool.num_idle() == 0 && self.pool.size() >= most;
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.spare.lock();
         if awaited || spare.is_some() || self.pool.is_closed() || lent.elapsed() > POSTGRES_MAX_AGE
         {
             return Some(conn);

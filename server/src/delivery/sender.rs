@@ -3,14 +3,15 @@
 //! minute.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chrono::TimeDelta;
 use common::{TenantId, Timestamp, WebhookId, WebhookSecret};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -69,7 +70,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.sender.running().remove(&self.webhook);
+        self.sender.running.lock().remove(&self.webhook);
         self.sender.ended.notify_waiters();
     }
 }
@@ -138,10 +139,6 @@ impl Sender {
         self.shared.is_stopping.load(Ordering::Relaxed)
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<WebhookId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes how turns went, for ever.
     pub async fn settle(self: Arc<Self>) {
         self.shared.settlements.run(&self.shared.db, &self.shared.metrics).await;
@@ -168,7 +165,7 @@ impl Sender {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
         loop {
             let ended = self.ended.notified();
-            if self.running().is_empty() {
+            if self.running.lock().is_empty() {
                 return;
             }
             ended.await;
@@ -213,7 +210,7 @@ impl Sender {
 
     /// Those for which there is room. Slow receivers take none from prompt ones.
     fn choose(&self, due: Vec<DueWebhook>) -> Vec<DueWebhook> {
-        let running = self.running();
+        let running = self.running.lock();
         let mut of_tenant: HashMap<TenantId, usize> = HashMap::new();
         let (mut all, mut prompt, mut failing) = (running.len(), 0, 0);
         for turn in running.values() {
@@ -252,7 +249,7 @@ impl Sender {
         let progress = Arc::new(Progress::new());
         let is_failing = due.webhook.failing_since.is_some();
         let running = Running { tenant: due.scope.tenant, is_failing, progress: progress.clone() };
-        self.running().insert(webhook, running);
+        self.running.lock().insert(webhook, running);
         let ending = Ending { sender: self.clone(), webhook };
         let turn = Turn { shared: self.shared.clone(), due, claim, began, url, secrets, progress };
         turns.spawn(async move {

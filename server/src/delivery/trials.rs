@@ -2,10 +2,11 @@
 //! few a minute for a tenant, whatever the limit of its keys.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{TenantId, WebhookId};
+use parking_lot::Mutex;
 
 use crate::error::Error;
 
@@ -29,21 +30,17 @@ pub struct Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        self.trials.state().running.remove(&self.webhook);
+        self.trials.0.lock().running.remove(&self.webhook);
     }
 }
 
 impl Trials {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn begin(&self, tenant: TenantId, webhook: WebhookId) -> Result<Trial, Error> {
         self.begin_at(tenant, webhook, Instant::now())
     }
 
     fn begin_at(&self, tenant: TenantId, webhook: WebhookId, now: Instant) -> Result<Trial, Error> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let is_old = |at: &Instant| now.saturating_duration_since(*at) >= PERIOD;
         state.begun.retain(|_, begun| {
             while begun.front().is_some_and(is_old) {

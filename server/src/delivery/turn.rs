@@ -2,13 +2,14 @@
 //! subject are sent one after the other, and subjects side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use common::{Event, TenantId, Timestamp, WebhookEvent, WebhookSecret, WebhookUrl};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -40,11 +41,11 @@ impl Progress {
     }
 
     pub fn is_slow(&self) -> bool {
-        self.answered_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > PROMPT
+        self.answered_at.lock().elapsed() > PROMPT
     }
 
     fn note(&self) {
-        *self.answered_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.answered_at.lock() = Instant::now();
     }
 }
 
@@ -198,7 +199,7 @@ impl Turn {
             }
         }
         drop(running);
-        shared.attempts.into_inner().unwrap_or_else(PoisonError::into_inner)
+        shared.attempts.into_inner()
     }
 
     /// Sends the events of a subject until one is not taken.
@@ -216,7 +217,7 @@ impl Turn {
             if !is_delivered && !attempt.is_refusal() && !is_probing {
                 shared.is_stopped.store(true, Ordering::Relaxed);
             }
-            let mut attempts = shared.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut attempts = shared.attempts.lock();
             attempts.insert(event.sequence, attempt);
             if !is_delivered {
                 return;
@@ -225,7 +226,7 @@ impl Turn {
     }
 
     async fn send_one(&self, event: &Event, shared: &Lanes) -> Attempt {
-        let lock = || shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || shared.connections.lock();
         let mut connection = lock().pop();
         let message = message(event, self.due.scope);
         let attempt =

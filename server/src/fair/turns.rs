@@ -1,9 +1,10 @@
 //! A semaphore whose waiters are served lane by lane, and of whom only so many may wait.
 
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use common::TenantId;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Lanes;
@@ -48,7 +49,7 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Turns<K, Q> {
 
     /// How many have their turn, and how many wait for it.
     pub fn taken_and_awaited(&self) -> (usize, usize) {
-        let state = self.lock();
+        let state = self.0.lock();
         (state.at_once - state.free, state.waiting.len())
     }
 
@@ -58,7 +59,7 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Turns<K, Q> {
         let (sender, receiver) = oneshot::channel();
         // Dropped behind the lock: a sender that goes wakes its receiver.
         let pushed = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return Ok(Turn(Some(self.clone())));
@@ -72,7 +73,7 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Turns<K, Q> {
     /// Passes a turn on to the next waiter.
     fn pass_on(&self) {
         loop {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             let Some(next) = state.waiting.pop(oneshot::Sender::is_closed) else {
                 state.free += 1;
                 return;
@@ -84,10 +85,6 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Turns<K, Q> {
                 Err(mut turn) => drop(turn.0.take()),
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<K, Q>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

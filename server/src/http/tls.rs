@@ -6,11 +6,12 @@ mod pair;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use common::Timestamp;
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, spawn_blocking};
@@ -54,7 +55,7 @@ impl Tls {
 
     /// What a new connection is served with.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.0.pair.read().unwrap_or_else(PoisonError::into_inner).config.clone()
+        self.0.pair.read().config.clone()
     }
 
     /// Has [`Self::watch`] read the files, whether or not they changed.
@@ -101,7 +102,7 @@ impl Tls {
         match self.0.files.read() {
             Ok(pair) => {
                 let expires_at = pair.expires_at;
-                *self.0.pair.write().unwrap_or_else(PoisonError::into_inner) = pair;
+                *self.0.pair.write() = pair;
                 tracing::info!(%certificate, %expires_at, "a TLS certificate was read, and is in use");
                 self.warn_of_times();
                 self.warn_of_exposure();
@@ -125,7 +126,7 @@ impl Tls {
 
     fn warn_of_times(&self) {
         let (valid_from, expires_at) = {
-            let pair = self.0.pair.read().unwrap_or_else(PoisonError::into_inner);
+            let pair = self.0.pair.read();
             (pair.valid_from, pair.expires_at)
         };
         let left = expires_at.since(Timestamp::now());

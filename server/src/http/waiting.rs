@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// However many connections there may be.
@@ -73,7 +73,7 @@ impl Waiting {
 
     fn enter(&self, standing: Standing) -> Place<'_> {
         let (place, lost) = oneshot::channel();
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         places.taken += 1;
         let rank = (standing, places.taken);
         places.open.insert(rank, place);
@@ -81,10 +81,6 @@ impl Waiting {
             places.open.pop_first();
         }
         Place { waiting: self, rank, lost }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,7 +94,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.waiting.lock().open.remove(&self.rank);
+        self.waiting.places.lock().open.remove(&self.rank);
     }
 }
 
@@ -136,6 +132,6 @@ mod tests {
         let newest = waiting.enter(Known);
         assert!(is_lost(&mut known) && !is_lost(&mut other) && !is_lost(&mut last));
         drop((known, first, second, other, last, newest));
-        assert!(waiting.lock().open.is_empty());
+        assert!(waiting.places.lock().open.is_empty());
     }
 }

@@ -4,9 +4,10 @@
 //! counters are looked up by the borrowed route.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -95,7 +96,7 @@ impl Requests {
     /// Counts a response whose kind is known for the route. Returns false, and counts nothing, if
     /// it is not.
     fn count(&self, route: &str, answer: ResponseKind, time: Duration) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let Some(route) = known.get(route) else { return false };
         let Some((_, counter)) = route.answers.iter().find(|(known, _)| *known == answer) else {
             return false;
@@ -108,7 +109,7 @@ impl Requests {
     /// Adds a counter for such responses, starting at 0.
     pub(super) fn add_kind(&self, route: &str, answer: ResponseKind) {
         let route: Arc<str> = route.into();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let known = known.entry(route.clone()).or_insert_with(|| {
             let time = self.times.get_or_create_owned(&RouteLabel { route: route.clone() });
             Route { time, answers: Vec::new() }

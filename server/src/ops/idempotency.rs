@@ -6,10 +6,11 @@
 //! anew each time, and an old answer would be a wrong one.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 use common::Timestamp;
+use parking_lot::Mutex;
 
 use crate::db::{self, Conn, Db};
 use crate::error::Error;
@@ -33,14 +34,10 @@ pub struct InFlight(Arc<Mutex<BTreeSet<(Scope, String)>>>);
 impl InFlight {
     pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<Attempt, Error> {
         let IdempotencyKey { name, fingerprint } = key;
-        if !self.lock().insert((scope, name.clone())) {
+        if !self.0.lock().insert((scope, name.clone())) {
             return Err(Error::IdempotencyKeyInUse);
         }
         Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<(Scope, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,7 +91,7 @@ pub struct Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.in_flight.lock().remove(&(self.scope, std::mem::take(&mut self.name)));
+        self.in_flight.0.lock().remove(&(self.scope, std::mem::take(&mut self.name)));
     }
 }
 

@@ -5,9 +5,9 @@
 //! callers there are: those that wait share its result, which is never older than their request.
 
 use std::io::ErrorKind;
-use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex as BlockingMutex;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -44,7 +44,7 @@ enum Kind {
 pub struct Ability {
     kind: Kind,
     probed: Mutex<Option<Probed>>,
-    failed_at: StdMutex<Option<Instant>>,
+    failed_at: BlockingMutex<Option<Instant>>,
 }
 
 struct Probed {
@@ -54,13 +54,13 @@ struct Probed {
 
 impl Ability {
     fn new(kind: Kind) -> Self {
-        Self { kind, probed: Mutex::default(), failed_at: StdMutex::default() }
+        Self { kind, probed: Mutex::default(), failed_at: BlockingMutex::default() }
     }
 
     /// Notes the outcome of a batch of validations. A small write may succeed although a larger one
     /// fails on a full disk.
     pub fn note_batch(&self, outcome: Result<(), &Error>) {
-        let mut failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed_at = self.failed_at.lock();
         match outcome {
             Ok(()) => *failed_at = None,
             Err(Error::Unavailable) => *failed_at = Some(Instant::now()),
@@ -89,7 +89,7 @@ impl Ability {
     }
 
     fn failed_lately(&self) -> bool {
-        let failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed_at = self.failed_at.lock();
         failed_at.is_some_and(|at| at.elapsed() < FAILURE_MEMORY)
     }
 }

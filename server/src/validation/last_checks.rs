@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{Activation, ActivationId, LicenseId, Timestamp, UserId};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::db::{Db, Result};
@@ -58,7 +58,7 @@ struct Check {
 impl LastChecks {
     /// Notes seats that were checked just now.
     pub fn note<'a>(&self, seats: impl Iterator<Item = (World, &'a Activation)>) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         for (world, seat) in seats {
             let check = Check { world, seat: seat.id, time: seat.last_checked_at };
             let is_full = noted.checks.len() >= MAX_NOTED;
@@ -87,7 +87,7 @@ impl LastChecks {
 
     /// The last check of a seat, for which the database has `stored`.
     pub fn latest(&self, place: Place, seat: ActivationId, stored: Timestamp) -> Timestamp {
-        let noted = self.lock();
+        let noted = self.noted.lock();
         let written = noted.written.iter().filter_map(|checks| checks.get(&place));
         let checks = noted.checks.get(&place).into_iter().chain(written);
         let times = checks.filter(|check| check.seat == seat).map(|check| check.time);
@@ -96,7 +96,7 @@ impl LastChecks {
 
     /// How many checks are not written yet, and how many were dropped since the process started.
     pub fn unwritten_and_dropped(&self) -> (usize, u64) {
-        let noted = self.lock();
+        let noted = self.noted.lock();
         (noted.checks.len(), noted.dropped)
     }
 
@@ -113,7 +113,7 @@ impl LastChecks {
         let (mut after, mut failed) = (Bound::Unbounded, Ok(()));
         loop {
             let portion: Vec<_> = {
-                let noted = self.lock();
+                let noted = self.noted.lock();
                 let rest = noted.checks.range((after, Bound::Unbounded)).take(PORTION);
                 rest.map(|(place, check)| (*place, *check)).collect()
             };
@@ -131,7 +131,7 @@ impl LastChecks {
 
     /// Drops the checks written long ago, or earlier if there are many.
     fn begin_to_write(&self) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         let is_old = noted.turned.is_none_or(|turned| turned.elapsed() > LONGEST_READ);
         if is_old || noted.written[0].len() > MAX_NOTED / 2 {
             let [young, old] = &mut noted.written;
@@ -142,17 +142,13 @@ impl LastChecks {
 
     /// Removes the checks that were written, unless the seat was checked again meanwhile.
     fn forget(&self, written: Vec<(Place, Check)>) {
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         for (place, check) in &written {
             if noted.checks.get(place) == Some(check) {
                 noted.checks.remove(place);
             }
         }
         noted.written[0].extend(written);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

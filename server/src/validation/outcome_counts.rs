@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
 use common::{ExternalId, LicenseId, Open, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
+use parking_lot::Mutex;
 
 use crate::db::{Db, Result};
 use crate::store::Scope;
@@ -54,7 +54,7 @@ impl OutcomeCounts {
         now: Timestamp,
     ) {
         let hour = hour_of(now);
-        let mut noted = self.lock();
+        let mut noted = self.noted.lock();
         for DecidedValidation { scope, user, reason, license } in decided {
             noted.count(scope, OutcomeCount { hour, reason, count: 1 });
             if let Some(reason) = reason {
@@ -67,7 +67,7 @@ impl OutcomeCounts {
 
     /// How many counts and refused users are not written yet.
     pub fn unwritten(&self) -> usize {
-        let noted = self.lock();
+        let noted = self.noted.lock();
         noted.counts.len() + noted.users
     }
 
@@ -75,16 +75,12 @@ impl OutcomeCounts {
     /// Concurrent calls wait for each other.
     pub async fn flush(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
-        let taken = std::mem::take(&mut *self.lock());
+        let taken = std::mem::take(&mut *self.noted.lock());
         taken.report_dropped();
         let mut unwritten = Unwritten::from(taken);
         let written = unwritten.write(db).await;
-        self.lock().put_back(unwritten);
+        self.noted.lock().put_back(unwritten);
         written
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

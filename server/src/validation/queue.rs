@@ -10,11 +10,12 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::TenantId;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -119,7 +120,7 @@ where
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
         let waiting = Waiting { request, cost: place.cost, since: Instant::now(), reply };
-        let pushed = queue.lock().push(place.tenant, place.key, waiting);
+        let pushed = queue.waiting.lock().push(place.tenant, place.key, waiting);
         let displaced = pushed.map_err(|_| Error::Overloaded)?;
         queue.arrived.notify_one();
         if let Some(displaced) = displaced {
@@ -131,19 +132,15 @@ where
 
     /// How many requests are waiting.
     pub fn waiting(&self) -> usize {
-        self.0.0.lock().len()
+        self.0.0.waiting.lock().len()
     }
 }
 
 impl<Q, A> Queue<Q, A> {
-    fn lock(&self) -> MutexGuard<'_, Lanes<Option<TenantId>, Hash, Waiting<Q, A>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next batch. None if nothing is waiting, or not enough to start another batch in
     /// parallel. Requests whose callers have hung up are dropped.
     fn take(&self) -> Option<(Vec<Waiting<Q, A>>, Running<'_>)> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {
             return None;
         }
@@ -195,7 +192,7 @@ where
             if AssertUnwindSafe(answering).catch_unwind().await.is_err() {
                 tracing::error!("a batch panicked");
             }
-        } else if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
+        } else if queue.closed.load(Ordering::Acquire) && queue.waiting.lock().is_empty() {
             // Lets the next worker end.
             queue.arrived.notify_one();
             return;

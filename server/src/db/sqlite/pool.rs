@@ -4,9 +4,10 @@
 //! input/output error) SQLite may have rolled the transaction back itself. So a connection on which
 //! a statement failed or was interrupted is closed, and the next user opens a new one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::runtime::Handle;
@@ -51,7 +52,7 @@ impl SqlitePool {
     async fn find(self: &Arc<Self>) -> Result<SqliteConn> {
         let permit = self.permits.clone().acquire_owned().await;
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
-        if let Some(opened) = self.idle().pop() {
+        if let Some(opened) = self.idle.lock().pop() {
             return Ok(SqliteConn::new(self.clone(), opened, permit));
         }
         // A separate task: opening a file on a hanging disk continues after the caller has given
@@ -66,7 +67,7 @@ impl SqlitePool {
 
     pub fn state(&self) -> PoolState {
         let in_use = self.max - self.permits.available_permits();
-        PoolState { name: self.name, in_use, idle: self.idle().len(), max: self.max }
+        PoolState { name: self.name, in_use, idle: self.idle.lock().len(), max: self.max }
     }
 
     /// Waits until all connections are returned, and closes them.
@@ -74,15 +75,11 @@ impl SqlitePool {
         let all = self.permits.acquire_many(self.max as u32).await;
         self.permits.close();
         drop(all);
-        let idle = std::mem::take(&mut *self.idle());
+        let idle = std::mem::take(&mut *self.idle.lock());
         for opened in idle {
             // The process is ending, and commits are on disk in any case.
             opened.close().await;
         }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Opened>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,7 +184,7 @@ impl Drop for SqliteConn {
 
 impl Held {
     fn give_back(self) {
-        self.pool.idle().push(self.opened);
+        self.pool.idle.lock().push(self.opened);
     }
 
     /// Rolls back the transaction, or closes the connection.

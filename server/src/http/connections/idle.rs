@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::AbortHandle;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A connection idle for less is not ended to make room: its request may be on its way.
@@ -50,7 +51,7 @@ impl Places {
 impl IdleConnections {
     /// Ends the first connection that has been idle, or has not been read, for long enough.
     pub fn make_room(&self, now: Instant) {
-        let mut places = self.lock();
+        let mut places = self.0.lock();
         let by_order = &places.by_order;
         let firsts = [by_order.range(..STALLED).next(), by_order.range(STALLED..).next()];
         let may_be_ended = |(order, place): &(&u64, &Place)| {
@@ -64,17 +65,13 @@ impl IdleConnections {
 
     /// Ends all that are idle, or only those on which the client is not in the middle of something.
     pub fn end_all(&self, spare_talking: bool) {
-        self.lock().by_order.retain(|order, place| {
+        self.0.lock().by_order.retain(|order, place| {
             let stays = *order >= STALLED || spare_talking && place.is_talking;
             if !stays {
                 place.task.abort();
             }
             stays
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,7 +122,7 @@ impl Connection {
     /// The client does not take what it is sent.
     pub fn stall(&self) {
         if self.stalled.load(Relaxed) == 0 {
-            let order = self.idle.lock().push(STALLED, false, &self.task);
+            let order = self.idle.0.lock().push(STALLED, false, &self.task);
             self.stalled.store(order, Relaxed);
         }
     }
@@ -134,12 +131,12 @@ impl Connection {
     pub fn go_on(&self) {
         let place = self.stalled.swap(0, Relaxed);
         if place != 0 {
-            self.idle.lock().by_order.remove(&place);
+            self.idle.0.lock().by_order.remove(&place);
         }
     }
 
     fn take_place(&self, kind: u64, is_talking: bool) {
-        let mut places = self.idle.lock();
+        let mut places = self.idle.0.lock();
         let before = self.place.load(Relaxed);
         if before != 0 && places.by_order.remove(&before).is_none() {
             // It was ended a moment ago.
@@ -153,7 +150,7 @@ impl Connection {
     pub fn begin(self: &Arc<Self>) -> Option<RequestGuard> {
         let place = self.place.load(Relaxed);
         if place != 0 {
-            self.idle.lock().by_order.remove(&place)?;
+            self.idle.0.lock().by_order.remove(&place)?;
             self.place.store(0, Relaxed);
         }
         self.is_handling.store(true, Relaxed);
@@ -163,7 +160,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut places = self.idle.lock();
+        let mut places = self.idle.0.lock();
         places.by_order.remove(self.place.get_mut());
         places.by_order.remove(self.stalled.get_mut());
     }
@@ -242,7 +239,7 @@ mod tests {
         idle.make_room(later);
         assert!(deaf.task.is_aborted() && !slow.task.is_aborted());
         drop((requests, deaf, slow, kept));
-        assert!(idle.lock().by_order.is_empty());
+        assert!(idle.0.lock().by_order.is_empty());
     }
 
     #[test]
@@ -257,6 +254,6 @@ mod tests {
         half.talk();
         assert!(half.begin().is_none(), "nothing brings it back");
         drop(half);
-        assert!(idle.lock().by_order.is_empty());
+        assert!(idle.0.lock().by_order.is_empty());
     }
 }

@@ -8,7 +8,7 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Error;
@@ -65,10 +66,6 @@ pub fn observe(request: Request) -> (Request, Arrival) {
     (request, Arrival(Some(observed)))
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Arrival {
     /// Runs the handler until its answer is due; an answer that is not there then is a 503. The
     /// time in which the handler waits for the caller's body does not count.
@@ -94,7 +91,7 @@ impl Arrival {
     /// When the handler last got a part of the body that it had to wait for: now, if it still
     /// waits.
     fn received_at(&self, now: Instant) -> Option<Instant> {
-        let state = lock(&self.0.as_ref()?.state);
+        let state = self.0.as_ref()?.state.lock();
         if state.is_awaited { Some(now) } else { state.received_at }
     }
 
@@ -103,7 +100,7 @@ impl Arrival {
     pub async fn finish(self, error: Option<&Error>, headers: &mut HeaderMap) {
         let Some(Observed { state, waiting }) = self.0 else { return };
         let (rest, is_held_back) = {
-            let mut state = lock(&state);
+            let mut state = state.lock();
             (state.rest.take(), state.is_held_back)
         };
         let Some(mut rest) = rest else { return };
@@ -148,7 +145,7 @@ impl HttpBody for ObservedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let frame = Pin::new(body).poll_frame(context);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_held_back = false;
         if frame.is_pending() {
             state.is_awaited = true;
@@ -174,7 +171,7 @@ impl HttpBody for ObservedBody {
 
 impl Drop for ObservedBody {
     fn drop(&mut self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_awaited = false;
         state.rest = self.body.take().filter(|body| !body.is_end_stream());
     }

@@ -38,7 +38,7 @@ fn note(
 }
 
 fn take(outcomes: &OutcomeCounts) -> Unwritten {
-    std::mem::take(&mut *outcomes.lock()).into()
+    std::mem::take(&mut *outcomes.noted.lock()).into()
 }
 
 /// Each count as hour, outcome and number.
@@ -93,7 +93,7 @@ fn what_is_put_back_adds_up() {
     let unwritten = take(&outcomes);
     let first = unwritten.refusals[0].1.clone();
     note(&outcomes, "ada", Some(Reason::Revoked), after(2));
-    outcomes.lock().put_back(unwritten);
+    outcomes.noted.lock().put_back(unwritten);
     let both = take(&outcomes);
     assert_eq!(counts(&both), [("12".into(), "revoked", 2)]);
     let both = &both.refusals[0].1;
@@ -110,15 +110,15 @@ fn refused_users_are_bounded() {
         note(&outcomes, &format!("user-{number}"), Some(Reason::NoLicense), noon());
     }
     note(&outcomes, "user-0", Some(Reason::NoLicense), after(1));
-    assert_eq!(outcomes.lock().without_user, 5);
+    assert_eq!(outcomes.noted.lock().without_user, 5);
     let taken = take(&outcomes);
     assert_eq!(taken.refusals.len(), MAX_REFUSALS);
     assert_eq!(taken.refusals[0].1.count, 2);
     assert_eq!(counts(&taken), [("12".into(), "no_license", MAX_REFUSALS as i64 + 6)]);
     note(&outcomes, "new", Some(Reason::NoLicense), noon());
-    outcomes.lock().put_back(taken);
-    assert_eq!(outcomes.lock().users, MAX_REFUSALS, "what is put back has the same bound");
-    assert_eq!(outcomes.lock().without_user, 1);
+    outcomes.noted.lock().put_back(taken);
+    assert_eq!(outcomes.noted.lock().users, MAX_REFUSALS, "what is put back has the same bound");
+    assert_eq!(outcomes.noted.lock().without_user, 1);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn counts_are_bounded() {
         note(&outcomes, "ada", None, after(hour * 3600));
     }
     note(&outcomes, "ada", None, after(1));
-    assert_eq!(outcomes.lock().uncounted, 3);
+    assert_eq!(outcomes.noted.lock().uncounted, 3);
     let taken = take(&outcomes);
     assert_eq!(taken.counts.len(), MAX_COUNTS);
     assert_eq!(taken.counts[0].1.count, 2);
