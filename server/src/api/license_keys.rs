@@ -108,8 +108,7 @@ pub async fn claim(
     validate::submit(&app, request).await.map(Data)
 }
 
-/// Looks a key up, unless the caller tried too many wrong ones. A text whose check fits was not
-/// guessed.
+/// Looks a key up, unless the caller tried too many wrong ones.
 async fn limited<T>(
     app: &App,
     caller: &Caller,
@@ -117,12 +116,8 @@ async fn limited<T>(
     look_up: impl Future<Output = Result<Option<T>, Error>>,
 ) -> Result<T, Error> {
     let guesser = (caller.key.id, caller.context.caller.address());
-    let check = key.check();
-    let found = match check {
-        Some(true) => look_up.await?,
-        _ => app.wrong_keys.look_up(guesser, look_up).await?,
-    };
-    found.ok_or(Error::LicenseKey(match check {
+    let found = app.wrong_keys.look_up(guesser, key, look_up).await?;
+    found.ok_or(Error::LicenseKey(match key.check() {
         Some(false) => LicenseKeyFault::Mistyped,
         Some(true) | None => LicenseKeyFault::NotFound,
     }))

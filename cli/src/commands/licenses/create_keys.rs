@@ -3,6 +3,7 @@
 //! that cannot be printed is the last one that is created.
 
 use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 
 use common::{CreateLicense, CreateLicenseKey, CreatedLicenseKey, KeyText};
 
@@ -21,17 +22,18 @@ const COLUMNS: [Column; 2] = [Column::whole("ID", 30), Column::new("LICENSE KEY"
 /// there.
 pub async fn read(ctx: &Context, file: &str) -> Result<Vec<KeyText>> {
     let text = ctx.io.read_text(file).await?;
-    let mut keys: Vec<KeyText> = Vec::new();
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    for (at, line) in lines {
-        let wrong = |why: String| Error::usage(format!("Line {}: {why}", at + 1));
-        let key: KeyText = line.parse().map_err(|error| wrong(format!("the key {error}.")))?;
-        if keys.iter().any(|other| other.form() == key.form()) {
-            return Err(wrong("this key is in the file twice.".to_owned()));
-        }
-        keys.push(key);
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let keys: Vec<_> = lines.map(|(number, line)| (number, line.parse::<KeyText>())).collect();
+    let mut forms = HashSet::new();
+    for (number, key) in &keys {
+        let why = match key {
+            Err(error) => format!("the key {error}."),
+            Ok(key) if !forms.insert(key.form()) => "this key is in the file twice.".to_owned(),
+            Ok(_) => continue,
+        };
+        return Err(Error::usage(format!("Line {number}: {why}")));
     }
-    Ok(keys)
+    Ok(keys.into_iter().filter_map(|(_, key)| key.ok()).collect())
 }
 
 /// Creates licenses one after the other, each with a key, and prints each before the next.

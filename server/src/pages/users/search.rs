@@ -26,16 +26,13 @@ pub async fn search(
     let to = |path: String| Ok(Redirect::to(&(base + &path)));
     let Ok(key) = q.parse::<KeyText>() else { return to(format!("/users?{}", query_of("q", &q))) };
     let find = license_keys::find(visitor.view(), &key);
-    if key.check() == Some(true) {
-        return match find.await? {
-            Some(found) => to(format!("/licenses/{}", found.license_id)),
-            // Its end is what lists show of a key.
-            None => to(format!("/users?{}", query_of("q", &key.suffix()))),
-        };
-    }
     // Most texts are names, so their address is not held up: only the key of the session counts.
-    match visitor.app.wrong_keys.look_up((visitor.key.id, None), find).await {
+    match visitor.app.wrong_keys.look_up((visitor.key.id, None), &key, find).await {
         Ok(Some(found)) => to(format!("/licenses/{}", found.license_id)),
+        // Its end is what lists show of a key.
+        Ok(None) if key.check() == Some(true) => {
+            to(format!("/users?{}", query_of("q", &key.suffix())))
+        }
         Ok(None) | Err(Error::TooManyWrongKeys(_)) => to(format!("/users?{}", query_of("q", &q))),
         Err(error) => Err(error),
     }
