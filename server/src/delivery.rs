@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod client;
 pub mod connect;
+mod lookups;
 mod portion;
 mod schedule;
 pub mod sender;

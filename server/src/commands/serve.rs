@@ -61,7 +61,8 @@ pub struct Serve {
     /// HTTP: addresses and networks, such as 10.1.2.3. Name single addresses.
     #[arg(long, env = "LICD_WEBHOOK_ALLOW_NETS", value_name = "NETWORKS")]
     webhook_allow_nets: Option<Networks>,
-    /// Addresses that webhooks may not reach, although they are public.
+    /// Public addresses that webhooks may not reach: those of your own network and, behind NAT, the
+    /// public address of this host, which licd cannot see.
     #[arg(long, env = "LICD_WEBHOOK_DENY_NETS", value_name = "NETWORKS")]
     webhook_deny_nets: Option<Networks>,
     /// The proxies in front of licd whose X-Forwarded-For and X-Forwarded-Proto are trusted:

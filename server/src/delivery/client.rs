@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Timestamp, WebhookError, WebhookSecret, WebhookUrl, sign_webhook};
+use common::{TenantId, Timestamp, WebhookError, WebhookSecret, WebhookUrl, sign_webhook};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -38,6 +38,8 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 /// What is sent. The bytes are sent as they are signed.
 #[derive(Clone)]
 pub struct Message {
+    /// The sending tenant, which has a share of the lookups.
+    pub tenant: TenantId,
     /// The event's id, the same in each attempt.
     pub id: String,
     pub body: Bytes,
@@ -112,8 +114,12 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    async fn open(connector: &Connector, url: &Url) -> Result<Self, WebhookError> {
-        let (stream, peer) = connector.connect(url).await?;
+    async fn open(
+        connector: &Connector,
+        tenant: TenantId,
+        url: &Url,
+    ) -> Result<Self, WebhookError> {
+        let (stream, peer) = connector.connect(tenant, url).await?;
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD).max_headers(HEADERS);
         let opened = builder.handshake(TokioIo::new(stream)).await;
@@ -196,7 +202,7 @@ impl Client {
                 Err(_) => *was_taken = false,
             }
         }
-        let mut new = Connection::open(&self.connector, url).await?;
+        let mut new = Connection::open(&self.connector, message.tenant, url).await?;
         let request = request(url, secrets, message).ok_or(WebhookError::Connect)?;
         *was_taken = true;
         let response = new.requests.send_request(request).await;
@@ -277,7 +283,7 @@ fn request(
     secrets: &[WebhookSecret],
     message: &Message,
 ) -> Option<Request<Full<Bytes>>> {
-    let Message { id, body } = message;
+    let Message { id, body, .. } = message;
     let timestamp = Timestamp::now().millis() / 1000;
     let host = match url.port() {
         Some(port) => format!("{}:{port}", url.host_str()?),

@@ -3,23 +3,21 @@
 //! nothing; and there is no proxy.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, LazyLock};
 
-use common::WebhookError;
+use common::{TenantId, WebhookError};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Semaphore;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use super::addresses::{Access, AddressRules};
+use super::lookups::Lookups;
 
-/// How many names are looked up at the same time. Each takes a thread until it is answered.
-const LOOKUPS: usize = 128;
 /// How many addresses of a host are tried.
 const TRIED: usize = 4;
 
@@ -36,7 +34,7 @@ pub struct Connector {
     rules: Arc<AddressRules>,
     /// Made at first need, as reading the authorities takes a while.
     tls: Arc<LazyLock<Option<TlsConnector>, MakeTls>>,
-    lookups: Arc<Semaphore>,
+    lookups: Lookups,
 }
 
 /// The certificate authorities that this machine trusts; those of `SSL_CERT_FILE` and `SSL_CERT_DIR`
@@ -63,7 +61,7 @@ impl Connector {
         Self {
             rules: Arc::new(rules),
             tls: Arc::new(LazyLock::new(Box::new(|| tls(roots())))),
-            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+            lookups: Lookups::new(),
         }
     }
 
@@ -79,7 +77,7 @@ impl Connector {
     fn allows_address(&self, url: &Url, address: IpAddr) -> bool {
         match self.rules.judge(address) {
             Access::Named => true,
-            Access::Public => url.scheme() == "https",
+            Access::Public => url.scheme() == "https" && !is_own(address),
             Access::Blocked => false,
         }
     }
@@ -90,17 +88,16 @@ impl Connector {
     }
 
     /// Connects to the host of the URL, and returns the address too.
-    pub async fn connect(&self, url: &Url) -> Result<(Box<dyn Stream>, IpAddr), WebhookError> {
-        let addresses = self.addresses(url).await?;
+    pub async fn connect(
+        &self,
+        tenant: TenantId,
+        url: &Url,
+    ) -> Result<(Box<dyn Stream>, IpAddr), WebhookError> {
+        let addresses = self.addresses(tenant, url).await?;
         let (stream, peer) = connect_first(&addresses).await.map_err(|error| {
             tracing::debug!(host = url.host_str(), %error, "cannot connect to a webhook's receiver");
             WebhookError::Connect
         })?;
-        // Whatever listens on this host takes its own address for one of licd's friends.
-        let is_own = stream.local_addr().is_ok_and(|own| own.ip() == peer);
-        if is_own && !self.is_named(peer) {
-            return Err(self.blocked(url, &[peer]));
-        }
         drop(stream.set_nodelay(true));
         if url.scheme() != "https" {
             return Ok((Box::new(stream), peer));
@@ -117,12 +114,18 @@ impl Connector {
 
     /// The addresses of the host that may be reached. Plain HTTP is for hosts all of whose addresses
     /// the operator names.
-    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, WebhookError> {
+    async fn addresses(
+        &self,
+        tenant: TenantId,
+        url: &Url,
+    ) -> Result<Vec<SocketAddr>, WebhookError> {
         let port = url.port_or_known_default().ok_or(WebhookError::Connect)?;
         let all: Vec<SocketAddr> = match url.host() {
             Some(Host::Ipv4(address)) => vec![(address, port).into()],
             Some(Host::Ipv6(address)) => vec![(address, port).into()],
-            Some(Host::Domain(name)) => self.look_up(name.to_owned(), port).await,
+            Some(Host::Domain(name)) => {
+                self.lookups.addresses(tenant, name.to_owned(), port).await?
+            }
             None => Vec::new(),
         };
         let mut allowed = all.clone();
@@ -153,18 +156,21 @@ impl Connector {
             _ => WebhookError::NoPublicAddress,
         }
     }
+}
 
-    /// Empty if the name has none, or nobody could be asked.
-    async fn look_up(&self, name: String, port: u16) -> Vec<SocketAddr> {
-        let Ok(permit) = self.lookups.clone().acquire_owned().await else { return Vec::new() };
-        // In a task of its own, as the thread goes on when nobody waits any more.
-        let looking = tokio::spawn(async move {
-            let found = lookup_host((name, port)).await.map(Iterator::collect);
-            drop(permit);
-            found
-        });
-        looking.await.ok().and_then(Result::ok).unwrap_or_default()
-    }
+/// Whether the address is one of this host, whose services may trust it. Decided without a
+/// connection, so that nobody learns which ports are open.
+fn is_own(address: IpAddr) -> bool {
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Connecting a UDP socket sends nothing, and chooses the address to send from.
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    source.is_ok_and(|source| source.ip().to_canonical() == address.to_canonical())
 }
 
 async fn connect_first(addresses: &[SocketAddr]) -> io::Result<(TcpStream, IpAddr)> {
@@ -176,4 +182,18 @@ async fn connect_first(addresses: &[SocketAddr]) -> io::Result<(TcpStream, IpAdd
         }
     }
     Err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_this_host_are_its_own() {
+        for (address, expected) in
+            [("127.0.0.1", true), ("::ffff:127.0.0.1", true), ("192.0.2.1", false)]
+        {
+            assert_eq!(is_own(address.parse().unwrap()), expected, "{address}");
+        }
+    }
 }

@@ -277,5 +277,5 @@ pub fn message(event: &Event, scope: Scope) -> Message {
     let (mode, tenant_id) = (scope.mode, scope.tenant);
     let body = WebhookEvent { event: event.clone(), timestamp: event.time, mode, tenant_id };
     let body = serde_json::to_vec(&body).unwrap_or_default();
-    Message { id: event.id.to_string(), body: body.into() }
+    Message { tenant: scope.tenant, id: event.id.to_string(), body: body.into() }
 }

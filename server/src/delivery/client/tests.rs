@@ -18,7 +18,8 @@ fn client(allowed: &str, roots: RootCertStore) -> Client {
 }
 
 fn message() -> Message {
-    Message { id: "evt_1".into(), body: Bytes::from_static(b"{\"a\":1}") }
+    let tenant = TenantId::new(Timestamp::now());
+    Message { tenant, id: "evt_1".into(), body: Bytes::from_static(b"{\"a\":1}") }
 }
 
 async fn send(client: &Client, kept: &mut Option<Connection>, url: &str) -> Attempt {
