@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    ExternalId, InvalidAnswer, LeaseId, LicenseId, Line, Open, ProductId, Timestamp, TtlSeconds,
-    ValidAnswer,
+    DeviceName, ExternalId, InvalidAnswer, LeaseId, LicenseId, Open, ProductId, Timestamp,
+    TtlSeconds, ValidAnswer,
 };
 
 /// The body of `POST /api/v1/lease`.
@@ -23,7 +23,7 @@ pub struct RequestLease {
     /// `maxLeaseSeconds`. Absent: as much as the license offers, unless its seats are floating.
     pub ttl_seconds: Option<TtlSeconds>,
     /// The machine, as the application recognizes it again. The lease repeats it, unread.
-    pub device: Option<Line>,
+    pub device: Option<DeviceName>,
 }
 
 /// A validation's answer, and if it is valid, a lease or why there is none.

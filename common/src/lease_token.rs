@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ExternalId, Features, Jwk, LeaseId, LicenseId, Line, Mode, PlanId, ProductId, TenantId,
+    DeviceName, ExternalId, Features, Jwk, LeaseId, LicenseId, Mode, PlanId, ProductId, TenantId,
     Timestamp,
 };
 
@@ -40,7 +40,7 @@ pub struct LeaseClaims {
     pub features: Features,
     pub license_expires_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<Line>,
+    pub device: Option<DeviceName>,
 }
 
 /// Why a text is no lease that one of the keys signed.

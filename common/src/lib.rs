@@ -78,7 +78,7 @@ pub use signing_key::{
     Jwk, PublicKey, RotateSigningKeys, SigningKey, SigningKeyState, SigningKeys,
 };
 pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
-pub use text::{ExternalId, Feature, Features, Invalid, Line, Name};
+pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};
 pub use validation::{

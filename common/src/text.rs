@@ -22,7 +22,7 @@ const PATTERN: &str = r"^[^\x00-\x1f\x7f]*$";
 const PATTERN_OF_TRIMMED: &str = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$";
 
 macro_rules! texts {
-    ($($(#[$doc:meta])* $name:ident to $max:literal, trimmed: $trimmed:literal, $what:literal;)*) =>
+    ($($(#[$doc:meta])* $name:ident to $max:literal $unit:ident, trimmed: $trimmed:literal, $what:literal;)*) =>
     {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -53,7 +53,7 @@ macro_rules! texts {
 
             fn from_str(text: &str) -> Result<Self, Invalid> {
                 let text = if $trimmed { text.trim() } else { text };
-                if (1..=$max).contains(&text.chars().count()) && !text.contains(char::is_control) {
+                if (1..=$max).contains(&text.$unit().count()) && !text.contains(char::is_control) {
                     Ok(Self(text.to_owned()))
                 } else {
                     Err(Invalid($what))
@@ -104,17 +104,20 @@ macro_rules! texts {
 
 texts! {
     /// The name of a product, plan, key or tenant. Spaces around it are dropped.
-    Name to 255, trimmed: true,
+    Name to 255 chars, trimmed: true,
         "a string of 1 to 255 characters without control characters";
     /// A line of text, stored unchanged.
-    Line to 255, trimmed: false,
+    Line to 255 chars, trimmed: false,
         "a string of 1 to 255 characters without control characters";
     /// The caller's own identifier of a user. Never trimmed or folded: two that differ in one byte
     /// are two users.
-    ExternalId to 255, trimmed: false,
+    ExternalId to 255 chars, trimmed: false,
         "a string of 1 to 255 characters without control characters";
+    /// The caller's own name of a device.
+    DeviceName to 255 bytes, trimmed: false,
+        "a string of 1 to 255 bytes in UTF-8 without control characters";
     /// A feature flag.
-    Feature to 100, trimmed: false,
+    Feature to 100 chars, trimmed: false,
         "a string of 1 to 100 characters without control characters";
 }
 
@@ -197,10 +200,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_characters_not_bytes() {
+    fn counts_characters_and_of_devices_bytes() {
         assert!("é".repeat(255).parse::<ExternalId>().is_ok());
         assert!("é".repeat(256).parse::<ExternalId>().is_err());
         assert!("".parse::<ExternalId>().is_err());
+        assert!("é".repeat(127).parse::<DeviceName>().is_ok());
+        assert!("é".repeat(128).parse::<DeviceName>().is_err());
     }
 
     #[test]

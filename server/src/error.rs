@@ -19,6 +19,8 @@ pub enum Error {
     RateLimited(u64),
     /// Validations of the key have made too many users; whole seconds to wait.
     TooManyNewUsers(u64),
+    /// The key has caused too many events of leases and releases; whole seconds to wait.
+    TooManySeatEvents(u64),
     /// Too many texts that are no license keys; whole seconds to wait.
     TooManyWrongKeys(u64),
     /// What is wrong with a license key.

@@ -7,9 +7,9 @@ mod origin;
 mod record;
 
 use common::{
-    Activation, Assignment, DisabledReason, EventType, ExternalId, FreedFor, Key, Lease, LeaseId,
-    License, LicenseDetails, LicenseId, LicenseKey, Line, Plan, Product, RelatedRecords,
-    SigningKey, SubjectType, Tenant, Timestamp, User, UserId, WebhookId,
+    Activation, Assignment, DeviceName, DisabledReason, EventType, ExternalId, FreedFor, Key,
+    Lease, LeaseId, License, LicenseDetails, LicenseId, LicenseKey, Line, Plan, Product,
+    RelatedRecords, SigningKey, SubjectType, Tenant, Timestamp, User, UserId, WebhookId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -58,7 +58,7 @@ struct LeaseFacts<'a> {
     id: LeaseId,
     user_id: UserId,
     license_id: LicenseId,
-    device: Option<&'a Line>,
+    device: Option<&'a DeviceName>,
     issued_at: Timestamp,
     expires_at: Timestamp,
 }
@@ -274,7 +274,7 @@ impl NewEvent {
         user: &ExternalId,
         seat: &Activation,
         lease: &Lease,
-        device: Option<&Line>,
+        device: Option<&DeviceName>,
     ) -> Self {
         let facts = LeaseFacts {
             id: lease.id,

@@ -75,6 +75,8 @@ metrics! {
     seats_reclaimed: Counter = "licd_seats_reclaimed", Counter::default();
     /// Leases that licensed users asked for, by outcome: issued, or the reason why not.
     leases: Family<OutcomeLabel, Counter> = "licd_leases", Family::default();
+    /// Leases for another device without an event, because their key exceeded its allowance.
+    leases_unrecorded: Counter = "licd_leases_unrecorded", Counter::default();
     /// Validations that wait for a batch.
     queue_length: Family<QueueLabel, Gauge> = "licd_validation_queue_length", Family::default();
     /// How long validations waited for their batch to begin.

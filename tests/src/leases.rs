@@ -1,5 +1,6 @@
 //! Leases: what they say, who gets one, and the seats that they hold.
 
+mod allowance;
 mod races;
 mod seats;
 

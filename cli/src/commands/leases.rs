@@ -2,7 +2,7 @@
 
 mod verify;
 
-use common::{ExternalId, Lease, LeaseReason, Line, Open, RequestLease};
+use common::{DeviceName, ExternalId, Lease, LeaseReason, Open, RequestLease};
 
 use super::validate::product_id;
 use crate::bulk::NewUserFlags;
@@ -33,7 +33,7 @@ pub struct IssueArgs {
     ttl: Option<Ttl>,
     /// The machine, as your application recognizes it
     #[arg(long, value_name = "TEXT")]
-    device: Option<Line>,
+    device: Option<DeviceName>,
     #[command(flatten)]
     new_users: NewUserFlags,
 }

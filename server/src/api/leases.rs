@@ -22,12 +22,15 @@ pub async fn issue(
     Lenient(body): Lenient<RequestLease>,
 ) -> Result<Data<LeaseAnswer>, Error> {
     let request = caller.validation(body.user_id.clone(), Some(body.product_id));
+    let key = caller.key.id;
+    let admits_event = || app.gate.admit_seat_event(key, &body.user_id, &request.caller);
     let wish = Wish {
         user: &body.user_id,
         product: body.product_id,
         ttl: body.ttl_seconds,
         device: body.device.as_ref(),
         is_admin: caller.key.role == Role::Admin,
+        admits_event: &admits_event,
     };
     let origin = caller.origin();
     for _ in 0..ATTEMPTS {
@@ -42,6 +45,9 @@ pub async fn issue(
             Issued::Outdated => continue,
         };
         app.metrics.lease_was(reason);
+        if lease.is_some() && request.caller.exceeded_seat_events() {
+            app.metrics.leases_unrecorded.inc();
+        }
         let lease_reason = reason.map(Open::Known);
         let answer = LeasedAnswer { validation, lease, lease_reason };
         return Ok(Data(LeaseAnswer::Valid(Box::new(answer))));

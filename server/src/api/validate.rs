@@ -35,6 +35,7 @@ pub async fn release(
     let Some(found) = release::find(app.ops.view(caller.scope), &body).await? else {
         return Ok(Data(Released::default()));
     };
+    app.gate.admit_seat_event(caller.key.id, &body.user_id, &caller.context.caller)?;
     let change = app.ops.change(caller.origin()).await?;
     let Changed(released) = release::release(change, &body, found).await?;
     Ok(Data(released))

@@ -41,6 +41,7 @@ struct CallerState {
     address: Option<IpAddr>,
     key: OnceLock<(KeyId, TenantId, Allowance)>,
     new_user: OnceLock<Allowance>,
+    seat_event: OnceLock<Allowance>,
 }
 
 impl CallerInfo {
@@ -61,6 +62,11 @@ impl CallerInfo {
     /// The key's tenant, after the key was found to be valid.
     pub fn tenant(&self) -> Option<TenantId> {
         self.0.key.get().map(|(_, tenant, _)| *tenant)
+    }
+
+    /// Whether the key had caused too many events of leases and releases for this request.
+    pub fn exceeded_seat_events(&self) -> bool {
+        matches!(self.0.seat_event.get(), Some(Allowance::Refused { .. }))
     }
 
     /// What remains of the key's rate.
@@ -97,6 +103,8 @@ pub struct KeyGate {
     limiter: Limiter,
     /// Counts the users that validations create.
     new_users: Limiter,
+    /// Counts the leases and releases that are recorded as events, against the same rate.
+    seat_events: Limiter,
     sign_ins: Limiter,
     pub last_uses: LastUses,
     pub hints: QueueHints,
@@ -111,6 +119,7 @@ impl KeyGate {
         Self {
             limiter: Limiter::of_requests(requests),
             new_users: Limiter::of_new_users(new_users),
+            seat_events: Limiter::of_new_users(new_users),
             sign_ins: Limiter::of_sign_ins(),
             last_uses: LastUses::default(),
             hints: QueueHints::default(),
@@ -122,6 +131,7 @@ impl KeyGate {
     pub fn forget_idle(&self) {
         self.limiter.forget_idle();
         self.new_users.forget_idle();
+        self.seat_events.forget_idle();
         self.sign_ins.forget_idle();
     }
 
@@ -197,6 +207,21 @@ impl KeyGate {
         let count = || self.new_users.check_many(key, weight(user));
         match *caller.0.new_user.get_or_init(count) {
             Allowance::Refused { wait, .. } => Err(Error::TooManyNewUsers(wait)),
+            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
+        }
+    }
+
+    /// Fails if the key has caused too many events of leases and releases lately. Counts a request
+    /// once.
+    pub fn admit_seat_event(
+        &self,
+        key: KeyId,
+        user: &ExternalId,
+        caller: &CallerInfo,
+    ) -> Result<(), Error> {
+        let count = || self.seat_events.check_many(key, weight(user));
+        match *caller.0.seat_event.get_or_init(count) {
+            Allowance::Refused { wait, .. } => Err(Error::TooManySeatEvents(wait)),
             Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
         }
     }

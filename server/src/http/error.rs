@@ -47,9 +47,10 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
-            Self::RateLimited(_) | Self::TooManyNewUsers(_) | Self::TooManyWrongKeys(_) => {
-                ErrorCode::RateLimited
-            }
+            Self::RateLimited(_)
+            | Self::TooManyNewUsers(_)
+            | Self::TooManySeatEvents(_)
+            | Self::TooManyWrongKeys(_) => ErrorCode::RateLimited,
             Self::LicenseKey(fault) => match fault {
                 LicenseKeyFault::Mistyped => ErrorCode::LicenseKeyMistyped,
                 LicenseKeyFault::NotFound => ErrorCode::LicenseKeyNotFound,
@@ -104,6 +105,11 @@ impl Error {
             Self::TooManyNewUsers(_) => {
                 "Rate limit exceeded. Please try again later. Validations of this key create too \
                  many users; known users are not affected"
+                    .into()
+            }
+            Self::TooManySeatEvents(_) => {
+                "Rate limit exceeded. Please try again later. This key has had too many new leases \
+                 and releases recorded; validations are not affected"
                     .into()
             }
             Self::TooManyWrongKeys(_) => {
@@ -179,6 +185,7 @@ impl Error {
             }
             Self::RateLimited(seconds)
             | Self::TooManyNewUsers(seconds)
+            | Self::TooManySeatEvents(seconds)
             | Self::TooManyWrongKeys(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
             Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
             Self::Overloaded | Self::Unavailable | Self::SecretUnreadable(_) => {

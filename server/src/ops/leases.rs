@@ -4,8 +4,8 @@
 
 use chrono::TimeDelta;
 use common::{
-    Activation, ExternalId, Lease, LeaseClaims, LeaseId, LeaseReason, License, Line, ProductId,
-    Timestamp, TtlSeconds, ValidAnswer,
+    Activation, DeviceName, ExternalId, Lease, LeaseClaims, LeaseId, LeaseReason, License,
+    ProductId, Timestamp, TtlSeconds, ValidAnswer,
 };
 
 use super::Operations;
@@ -35,9 +35,11 @@ pub struct Wish<'a> {
     pub user: &'a ExternalId,
     pub product: ProductId,
     pub ttl: Option<TtlSeconds>,
-    pub device: Option<&'a Line>,
+    pub device: Option<&'a DeviceName>,
     /// Whether the caller may have more than the license offers.
     pub is_admin: bool,
+    /// Whether the caller's key may cause another event now; asked only if there is one to record.
+    pub admits_event: &'a (dyn Fn() -> Result<(), Error> + Sync),
 }
 
 /// What became of it.
@@ -105,10 +107,19 @@ async fn commit(
     let former = held.seat.as_ref().and_then(|seat| seat.leased_until);
     let until = lease.expires_at.plus(tolerance).max(former.unwrap_or(now));
     stored::set(&mut change, scope, seat, until, wish.device).await?;
-    let is_renewal = held.seat.is_some_and(|seat| seat.lease_until(now).is_some())
-        && held.leased_device.as_ref() == wish.device;
-    let event = NewEvent::lease_issued(&license, wish.user, seat, &lease, wish.device);
-    let events: Vec<NewEvent> = (!is_renewal).then_some(event).into_iter().collect();
+    let is_leased = held.seat.is_some_and(|seat| seat.lease_until(now).is_some());
+    let is_renewal = is_leased && held.leased_device.as_ref() == wish.device;
+    let mut events = Vec::new();
+    if !is_renewal {
+        match (wish.admits_event)() {
+            Ok(()) => {
+                events.push(NewEvent::lease_issued(&license, wish.user, seat, &lease, wish.device));
+            }
+            // The seat is known to be leased, so its user gets the token without an event.
+            Err(_) if is_leased => {}
+            Err(error) => return Err(error),
+        }
+    }
     change.commit(Changed(()), events).await?;
     Ok(Issued::Lease(lease))
 }

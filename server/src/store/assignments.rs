@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use common::{
-    Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseAssignment, LicenseId,
-    LicenseKeyId, Line, Name, Timestamp, UserId,
+    Activation, ActivationId, Assignment, AssignmentId, DeviceName, ExternalId, LicenseAssignment,
+    LicenseId, LicenseKeyId, Line, Name, Timestamp, UserId,
 };
 use sqlx::types::Json;
 
@@ -18,7 +18,7 @@ pub struct AssignmentWithSeat {
     pub assignment: Assignment,
     pub seat: Option<Activation>,
     /// The machine of the last lease on the seat.
-    pub leased_device: Option<Line>,
+    pub leased_device: Option<DeviceName>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -30,7 +30,7 @@ struct Row {
     last_checked_at: Option<Timestamp>,
     leased_until: Option<Timestamp>,
     #[sqlx(default)]
-    leased_device: Option<Line>,
+    leased_device: Option<DeviceName>,
 }
 
 impl From<Row> for AssignmentWithSeat {
@@ -260,7 +260,7 @@ pub struct SeatHolder {
     pub activated_at: Timestamp,
     pub last_checked_at: Timestamp,
     pub leased_until: Option<Timestamp>,
-    pub leased_device: Option<Line>,
+    pub leased_device: Option<DeviceName>,
 }
 
 /// The users of license `$4`, in the order of one index, in which those without a seat are

@@ -1,6 +1,6 @@
 //! Leases: which seats they hold, and until when. The licenses and the assignments are locked.
 
-use common::{Activation, Line, Timestamp, UserId};
+use common::{Activation, DeviceName, Timestamp, UserId};
 use sqlx::types::Json;
 
 use super::Scope;
@@ -13,7 +13,7 @@ pub async fn set(
     scope: Scope,
     seat: &Activation,
     until: Timestamp,
-    device: Option<&Line>,
+    device: Option<&DeviceName>,
 ) -> Result<()> {
     conn.query(
         "update assignments set leased_until = $4, leased_device = $5

@@ -100,6 +100,11 @@ impl App {
         Self::first_on(database, db, config).await
     }
 
+    /// The keys of which make ten new users or events of leases at once, then one in ten seconds.
+    pub async fn with_few_new_users() -> Self {
+        Self::with(Config { new_users: "6/m".parse().unwrap(), ..quiet() }).await
+    }
+
     /// As on a machine where so many batches of validations read at once.
     pub async fn reading_in_batches(most: u32) -> Self {
         let database = TestDatabase::ready().await;

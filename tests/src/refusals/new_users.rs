@@ -1,18 +1,12 @@
 //! 429 for a key whose validations make too many users: unknown users wait, known ones don't.
 
-use licd::config::Config;
 use serde_json::json;
 
 use crate::harness::App;
 
-/// Ten at once, and then one in ten seconds.
-async fn limited() -> App {
-    App::with(Config { new_users: "6/m".parse().unwrap(), ..Config::default() }).await
-}
-
 #[tokio::test]
 async fn past_its_rate_a_key_makes_no_new_users() {
-    let app = limited().await;
+    let app = App::with_few_new_users().await;
     app.validate("ada").await.data();
     for n in 1..10 {
         assert_eq!(app.validate(&format!("new-{n}")).await.verdict(), "no_license");
@@ -43,7 +37,7 @@ async fn past_its_rate_a_key_makes_no_new_users() {
 /// A user whose identifier is long takes the room of several.
 #[tokio::test]
 async fn long_identifiers_count_for_more_users() {
-    let app = limited().await;
+    let app = App::with_few_new_users().await;
     let letters = |name: &str, more: usize| format!("{name}{}", "x".repeat(more));
     for n in 0..3 {
         assert_eq!(app.validate(&letters(&n.to_string(), 254)).await.verdict(), "no_license");

@@ -1,7 +1,7 @@
 //! `licctl leases verify`: what a lease says, and whether an application may accept it.
 
 use chrono::TimeDelta;
-use common::{ExternalId, Jwk, LeaseClaims, Line, ProductId, Timestamp};
+use common::{DeviceName, ExternalId, Jwk, LeaseClaims, ProductId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::plans::joined;
@@ -28,7 +28,7 @@ pub struct VerifyArgs {
     user: Option<ExternalId>,
     /// Machine that the lease must name
     #[arg(long, value_name = "TEXT")]
-    device: Option<Line>,
+    device: Option<DeviceName>,
     /// Time at which it is looked at, such as 2028-01-31T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,

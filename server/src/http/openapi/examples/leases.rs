@@ -1,7 +1,8 @@
 //! Examples of leases.
 
 use common::{
-    Lease, LeaseAnswer, LeaseReason, LeasedAnswer, Line, Open, Reason, RequestLease, Validation,
+    DeviceName, Lease, LeaseAnswer, LeaseReason, LeasedAnswer, Open, Reason, RequestLease,
+    Validation,
 };
 
 use super::{Example, ada, created, id, parsed};
@@ -11,7 +12,7 @@ const TOKEN: &str = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.AAAA";
 
 examples! {
     RequestLease {
-        user_id: ada(), product_id: id("prd"), ttl_seconds: None, device: Some(Line::from_static("desk")),
+        user_id: ada(), product_id: id("prd"), ttl_seconds: None, device: Some(DeviceName::from_static("desk")),
     }
     Lease {
         id: id("lea"),
