@@ -127,6 +127,8 @@ impl schemars::JsonSchema for EventPattern {
 #[serde(rename_all = "camelCase")]
 pub struct Webhook<S = WebhookState> {
     pub id: WebhookId,
+    /// Keys that may only read see the origin and the last four characters, such as
+    /// `https://example.com/…k2Xw`.
     pub url: String,
     pub description: Option<Line>,
     /// The types of events that are sent, such as `seat.taken` and `license.*`; null: all.

@@ -29,6 +29,14 @@ impl WebhookUrl {
         &self.0
     }
 
+    /// The origin and the last four characters, since the rest may be a token. No characters if path
+    /// and query have fewer than 12.
+    pub fn masked(&self) -> String {
+        let rest = &self.0[url::Position::BeforePath..];
+        let shown = if rest.len() < 12 { "" } else { &rest[rest.len() - 4..] };
+        format!("{}/…{shown}", self.origin())
+    }
+
     /// Scheme and host.
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
@@ -204,6 +212,18 @@ mod tests {
         }
         let url: WebhookUrl = "https://hooks.example/T0/secret?t=1".parse().unwrap();
         assert_eq!(format!("{url:?}"), "https://hooks.example");
+    }
+
+    #[test]
+    fn what_may_be_a_token_is_masked() {
+        for (url, masked) in [
+            ("https://a.example/T0/secret?t=1", "https://a.example/…?t=1"),
+            ("https://a.example:8443/0123456789ab", "https://a.example:8443/…89ab"),
+            ("https://a.example/0123456789", "https://a.example/…"),
+            ("https://a.example", "https://a.example/…"),
+        ] {
+            assert_eq!(url.parse::<WebhookUrl>().unwrap().masked(), masked);
+        }
     }
 
     #[test]

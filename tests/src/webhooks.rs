@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use common::Timestamp;
 use serde_json::{Value, json};
 
-use crate::harness::{App, until};
+use crate::harness::{App, Visitor, until};
 use receiver::Receiver;
 
 const WEBHOOKS: &str = "/api/v1/admin/webhooks";
@@ -323,4 +323,26 @@ async fn a_reader_of_events_that_are_not_there_yet_is_told() {
     let ahead = after(last + 1).await;
     assert_eq!(ahead.refusal(), "409 sequence_ahead");
     assert!(ahead.body["error"].as_str().unwrap().contains(&format!("sequence {last}")), "{ahead}");
+}
+
+#[tokio::test]
+async fn only_admin_keys_see_the_whole_address() {
+    let app = App::start().await;
+    let url = "https://hooks.example/T0/secret-token";
+    let id = app.post(WEBHOOKS, json!({ "url": url })).await["id"].as_str().unwrap().to_owned();
+    let reader = app.reader().await;
+    for (caller, shown) in [(&*app, url), (&reader, "https://hooks.example/…oken")] {
+        assert_eq!(caller.get(&format!("{WEBHOOKS}/{id}")).await["url"], shown);
+        assert_eq!(caller.get(WEBHOOKS).await.list()[0]["url"], shown);
+        let visitor = Visitor::at(&app.base, caller.key.as_deref().unwrap()).await;
+        for page in
+            ["/dashboard/live/webhooks".to_owned(), format!("/dashboard/live/webhooks/{id}")]
+        {
+            let page = visitor.get(&page).await.text().await.unwrap();
+            assert!(page.contains(shown), "{page}");
+            assert!(shown == url || !page.contains("secret-t"), "{page}");
+        }
+    }
+    let events = reader.get("/api/v1/admin/events").await;
+    assert!(!events.body.to_string().contains("secret-t"));
 }

@@ -12,7 +12,7 @@ use super::{Unfiltered, validate};
 use crate::error::{Error, LicenseKeyFault};
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
-use crate::http::credentials::{Caller, Finder, Reader, Validator};
+use crate::http::credentials::{Caller, ReadCaller, Reader, Validator};
 use crate::http::extract::{Id, Json, Lenient, Limit, NoQuery, Query};
 use crate::http::writer::Writer;
 use crate::ops::idempotency::Once;
@@ -61,7 +61,7 @@ pub async fn search(
 /// Limited as claims are, because a key of role `read` must not find keys by guessing them.
 pub async fn find(
     State(app): State<App>,
-    Finder(caller): Finder,
+    ReadCaller(caller): ReadCaller,
     Json(body): Json<FindLicenseKey>,
 ) -> Result<Data<LicenseKey>, Error> {
     let view = app.ops.view(caller.scope);

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use common::{
-    CreateWebhook, CreatedWebhook, Delivery, List, ReplayWebhook, ResendEvent, Retried, RollKey,
-    UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId, WebhookId,
+    CreateWebhook, CreatedWebhook, Delivery, List, ReplayWebhook, ResendEvent, Retried, Role,
+    RollKey, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId, WebhookId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::Unfiltered;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Single, Streamed};
-use crate::http::credentials::{Admin, Reader};
+use crate::http::credentials::{Admin, ReadCaller, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::if_match::IfMatch;
 use crate::http::newest_first::DescendingPage;
@@ -32,25 +32,25 @@ pub async fn create(
 
 pub async fn list(
     State(app): State<App>,
-    Reader(view): Reader,
+    ReadCaller(caller): ReadCaller,
     Query(query): Query<Unfiltered<WebhookId>>,
 ) -> Result<Streamed<List<Webhook>>, Error> {
-    let keys = app.secrets.clone();
+    let (view, keys, role) = (app.ops.view(caller.scope), app.secrets.clone(), caller.key.role);
     let params = ListParams::new(query.after, query.limit);
     let read = move |page| {
         let (view, keys) = (view.clone(), keys.clone());
-        async move { webhooks::page(view, &keys, page).await }
+        async move { webhooks::page(view, &keys, role, page).await }
     };
     Streamed::list(params, read).await
 }
 
 pub async fn get(
     State(app): State<App>,
-    Reader(view): Reader,
+    ReadCaller(caller): ReadCaller,
     Id(id): Id<WebhookId>,
     _: NoQuery,
 ) -> Result<Single<Webhook>, Error> {
-    webhooks::get(view, &app.secrets, id).await.map(Single)
+    webhooks::get(app.ops.view(caller.scope), &app.secrets, caller.key.role, id).await.map(Single)
 }
 
 pub async fn update(
@@ -122,7 +122,7 @@ pub async fn failures(
     Id(id): Id<WebhookId>,
     Query(query): Query<ListFailures>,
 ) -> Result<DescendingPage<WebhookFailure>, Error> {
-    webhooks::get(view.clone(), &app.secrets, id).await?;
+    webhooks::get(view.clone(), &app.secrets, Role::Read, id).await?;
     let params = ListParams::new(query.after, query.limit);
     DescendingPage::list(params, move |page| webhooks::failures(view, id, page)).await
 }

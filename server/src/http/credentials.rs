@@ -49,8 +49,8 @@ pub struct Admin(pub Caller);
 /// What a caller sees that may read records.
 pub struct Reader(pub View);
 
-/// A caller that may find license keys, whose attempts are counted.
-pub struct Finder(pub Caller);
+/// A caller that may read records, and whose key matters beyond that.
+pub struct ReadCaller(pub Caller);
 
 /// A caller that may validate users.
 pub struct Validator(pub Caller);
@@ -101,6 +101,6 @@ macro_rules! permissions {
 permissions! {
     Admin: Administer, |_, caller| caller;
     Reader: Read, |app: &App, caller: Caller| app.ops.view(caller.scope);
-    Finder: Read, |_, caller| caller;
+    ReadCaller: Read, |_, caller| caller;
     Validator: Validate, |_, caller| caller;
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chrono::TimeDelta;
 use common::{
     CreateWebhook, CreatedWebhook, DisabledReason, EventPattern, EventType, Open, ReplayWebhook,
-    Retried, RollKey, Timestamp, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId,
+    Retried, Role, RollKey, Timestamp, UpdateWebhook, Webhook, WebhookFailure, WebhookFailureId,
     WebhookField, WebhookId, WebhookSecret, WebhookState, WebhookUrl,
 };
 
@@ -143,24 +143,39 @@ pub async fn create(
     Ok(change.commit_secret(Created(CreatedWebhook { record, secret }), id, event).await?)
 }
 
-pub async fn get(view: View, keys: &SecretKeys, id: WebhookId) -> Result<Webhook, Error> {
-    let found = webhooks::find(&mut view.read().await?, view.scope, id).await?;
-    Ok(record(&found.ok_or(NOT_FOUND)?, keys, Timestamp::now()))
+/// Hides what may be a token in the URL from every role but `admin`.
+fn for_role(webhook: Webhook, role: Role) -> Webhook {
+    match webhook.url.parse::<WebhookUrl>() {
+        Ok(url) if role != Role::Admin => Webhook { url: url.masked(), ..webhook },
+        _ => webhook,
+    }
 }
 
-/// All of them, oldest first: there are few.
-pub async fn all(view: View, keys: &SecretKeys) -> Result<Vec<Webhook>, Error> {
+/// Returns the webhook as a key with this role sees it.
+pub async fn get(
+    view: View,
+    keys: &SecretKeys,
+    role: Role,
+    id: WebhookId,
+) -> Result<Webhook, Error> {
+    let found = webhooks::find(&mut view.read().await?, view.scope, id).await?;
+    Ok(for_role(record(&found.ok_or(NOT_FOUND)?, keys, Timestamp::now()), role))
+}
+
+/// Returns all webhooks as a key with this role sees them, oldest first: there are few.
+pub async fn all(view: View, keys: &SecretKeys, role: Role) -> Result<Vec<Webhook>, Error> {
     let found = webhooks::all(&mut view.read().await?, view.scope).await?;
     let now = Timestamp::now();
-    Ok(found.iter().map(|counted| record(counted, keys, now)).collect())
+    Ok(found.iter().map(|counted| for_role(record(counted, keys, now), role)).collect())
 }
 
 pub async fn page(
     view: View,
     keys: &SecretKeys,
+    role: Role,
     page: Page<WebhookId>,
 ) -> Result<Vec<Webhook>, Error> {
-    Ok(page.of(all(view, keys).await?, |webhook| webhook.id))
+    Ok(page.of(all(view, keys, role).await?, |webhook| webhook.id))
 }
 
 /// Who mended it need not wait: it is tried at once.

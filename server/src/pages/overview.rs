@@ -73,7 +73,7 @@ pub async fn show(Viewer(visitor): Viewer) -> Result<Response, Error> {
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
     let names = licenses::names(view.clone(), &shown).await?;
     let keys = keys::needing_attention(view.clone(), now, SHOWN as i64).await?;
-    let mut webhooks = webhooks::all(view.clone(), &visitor.app.secrets).await?;
+    let mut webhooks = webhooks::all(view.clone(), &visitor.app.secrets, visitor.key.role).await?;
     webhooks.retain(Webhook::needs_attention);
     let newest = Page::newest_first(None, SHOWN as i64);
     let events = events::page(view, EventQuery::default(), newest).await?;

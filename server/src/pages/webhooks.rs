@@ -38,7 +38,7 @@ pub async fn list(Viewer(visitor): Viewer) -> Result<Response, Error> {
 }
 
 async fn show_list(visitor: Visitor, form: FormState<WebhookForm>) -> Result<Response, Error> {
-    let webhooks = webhooks::all(visitor.view(), &visitor.app.secrets).await?;
+    let webhooks = webhooks::all(visitor.view(), &visitor.app.secrets, visitor.key.role).await?;
     let (layout, once, status) = (visitor.layout, once(), form.error.status());
     page(status, &WebhooksPage { layout, webhooks, form, once })
 }

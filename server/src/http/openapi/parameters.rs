@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::examples::Example;
 use super::refusals::{Refusal, refuse};
 use super::schemas;
-use crate::http::credentials::{Admin, Caller, Finder, Reader, Validator};
+use crate::http::credentials::{Admin, Caller, ReadCaller, Reader, Validator};
 use crate::http::extract::{
     ExternalIdParam, Id, Json, JsonAndQuery, Lenient, Limit, NoQuery, OptionalJson, Query, Sequence,
 };
@@ -44,7 +44,7 @@ callers! {
     Caller: &[Refusal::Unauthorized, Refusal::RateLimited];
     Admin: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
     Reader: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
-    Finder: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
+    ReadCaller: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
     Validator: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
 }
 

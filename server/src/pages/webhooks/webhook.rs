@@ -54,7 +54,7 @@ async fn show(
     error: FormError,
 ) -> Result<Response, Error> {
     let view = visitor.view();
-    let webhook = webhooks::get(view.clone(), &visitor.app.secrets, id).await?;
+    let webhook = webhooks::get(view.clone(), &visitor.app.secrets, visitor.key.role, id).await?;
     let newest = Page::newest_first(None, FAILURES);
     let failures = webhooks::failures(view, id, newest).await?.records;
     let fields = sent.unwrap_or_else(|| WebhookForm::of(&webhook));
@@ -175,7 +175,7 @@ async fn send(visitor: &Visitor, id: WebhookId, event: Option<EventId>) -> Resul
 async fn replay(visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
     let keys = &visitor.app.secrets;
     let (replay, notice) = if range == "latest" {
-        let now = webhooks::get(visitor.view(), keys, id).await?;
+        let now = webhooks::get(visitor.view(), keys, visitor.key.role, id).await?;
         let after = Some(now.sequence + now.pending);
         (ReplayWebhook { after, since: None }, Notice::WebhookSkipped)
     } else {
