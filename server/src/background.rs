@@ -19,6 +19,7 @@ use crate::http::App;
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
+use crate::ops::nodes::Node;
 use crate::ops::notices::{self, ExpiryNotices};
 use crate::ops::{idempotency, phrases, sessions, webhooks};
 use crate::supervise::supervise;
@@ -52,6 +53,7 @@ struct Work {
     last_checks: Arc<LastChecks>,
     metrics: Arc<Metrics>,
     webhooks: Arc<Sender>,
+    node: Node,
     events_kept: Retention,
     expiry_notices: ExpiryNotices,
 }
@@ -66,6 +68,7 @@ impl Tasks {
             last_checks: app.last_checks.clone(),
             metrics: app.metrics.clone(),
             webhooks: app.webhooks.clone(),
+            node: app.node.clone(),
             events_kept,
             expiry_notices,
         };
@@ -97,10 +100,11 @@ impl Tasks {
     /// Writes what is in memory alone, and ends the tasks. Each write waits for the same of its task:
     /// a portion that was cut off would be lost, or counted twice.
     pub async fn finish(self) {
-        let Work { db, gate, outcomes, last_checks, webhooks, .. } = &self.work;
+        let Work { db, gate, outcomes, last_checks, webhooks, node, .. } = &self.work;
         finish("key_uses", gate.last_uses.write(db)).await;
         finish("outcomes", outcomes.flush(db)).await;
         finish("last_checks", last_checks.write(db)).await;
+        finish("node", node.leave(db)).await;
         // What is cut off is sent again.
         drop(timeout(WEBHOOKS_TIMEOUT, webhooks.stop()).await);
     }
@@ -158,6 +162,7 @@ impl Work {
                 noted_at = Instant::now();
                 let noted = async {
                     let offset = idle::note_uptime(db).await?;
+                    self.node.note(db).await?;
                     self.metrics.set_clock_offset(offset.unwrap_or_default());
                     Ok(())
                 };

@@ -30,6 +30,7 @@ mod supervise;
 pub mod validation;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,13 +49,18 @@ use delivery::sender::Sender;
 use http::{App, ConnectionLimits, Parts, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
+use ops::nodes::Node;
 use ops::readiness::Readiness;
 use validation::queue::BatchQueue;
 use validation::{Claim, LastChecks, ValidationRequest, Validator};
 
 /// Starts the workers that answer validations. They end after the last clone of the state is
 /// dropped.
-pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
+pub(crate) fn start(
+    db: Db,
+    config: &Config,
+    address: Option<SocketAddr>,
+) -> (App, [JoinHandle<()>; 2]) {
     let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
     let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
     let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
@@ -104,6 +110,7 @@ pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
         last_checks,
         metrics,
         readiness,
+        node: Node::new(address, secrets.clone()),
         secrets,
         webhooks,
         sign_ins,
@@ -164,7 +171,10 @@ pub async fn serve(
     if let Err(error) = validation::idle::note_uptime(&db).await {
         tracing::warn!(%error, "no seat comes free by itself until the database can be written");
     }
-    let (app, validating) = start(db.clone(), config);
+    let (app, validating) = start(db.clone(), config, listener.local_addr().ok());
+    if let Err(error) = app.node.note(&db).await {
+        tracing::warn!(%error, "other nodes cannot know the secret keys of this one yet");
+    }
     let metrics = app.metrics.clone();
     let tasks = Tasks::start(&app, config.events_kept, config.expiry_notices.clone());
 

@@ -13,6 +13,7 @@ pub mod leases;
 pub mod license_keys;
 pub mod licenses;
 mod members;
+pub mod nodes;
 pub mod notices;
 pub mod outcome;
 pub mod outcomes;

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod leases;
 pub mod license_keys;
 pub mod licenses;
+pub mod nodes;
 pub mod notices;
 pub mod outcomes;
 mod page;

@@ -11,7 +11,7 @@ mod waiting;
 mod words;
 
 pub use answer::Answer;
-pub use app::{App, SECRET_KEY};
+pub use app::{App, SECRET_KEY, new_secret_key};
 pub use browser::Browser;
 pub use caller::{Caller, client};
 pub use database::TestDatabase;

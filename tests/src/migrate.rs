@@ -24,11 +24,12 @@ async fn migrating_prints_each_step() {
     1  first
     2  key makers
     3  keys by maker
-    <database> is now at schema version 3: 3 steps.
+    4  nodes
+    <database> is now at schema version 4: 4 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 3; nothing to do."
+        @"<database> is at schema version 4; nothing to do."
     );
 }
 
@@ -42,7 +43,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 3: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 4: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -65,7 +66,8 @@ async fn a_source_without_a_schema_is_left_alone() {
     1  first
     2  key makers
     3  keys by maker
-    <database> is now at schema version 3: 3 steps.
+    4  nodes
+    <database> is now at schema version 4: 4 steps.
     "
     );
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::harness::{Caller, TestDatabase};
+use crate::harness::{Caller, TestDatabase, new_secret_key};
 use process::{Process, first_key};
 
 /// How many clients race on each node.
@@ -188,4 +188,29 @@ async fn revocations_hold_on_every_node_at_once() {
         assert_eq!(holder.validate("ada").await.refusal(), "401 unauthorized");
     }
     pair.end().await;
+}
+
+/// A node with another secret key replaces no signing keys that a living node can open. Nodes that
+/// have stopped do not count, and neither does its own earlier run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_another_secret_key_abandons_nothing_that_others_can_open() {
+    let (database, key) = (TestDatabase::ready().await, first_key());
+    let node = Process::start(&database.url, &key);
+    node.caller(&key).post("/api/v1/admin/signing-keys", json!(null)).await.data();
+    let file = new_secret_key();
+    let settings = [("LICD_SECRET_KEY_FILE", file.path().to_str().unwrap())];
+    let stranger = Process::launch_with(&database.url, &settings).wait();
+    assert!(stranger.log().contains("2 signing keys sign no lease"), "{}", stranger.log());
+    let (abandon, rotate) = (json!({ "abandon": true }), "/api/v1/admin/signing-keys/rotate");
+    let asked = stranger.caller(&key);
+    let refused = asked.post(rotate, abandon.clone()).await;
+    assert_eq!(refused.refusal(), "409 conflict");
+    assert!(refused.body["error"].as_str().unwrap().starts_with("Another node"), "{refused}");
+    assert!(node.stop().success());
+    asked.post(rotate, abandon.clone()).await.data();
+    // The keys that it has made can be opened, and after a crash not even by itself.
+    let address = stranger.caller(&key).base.strip_prefix("http://").unwrap().to_owned();
+    drop(stranger);
+    let again = Process::launch_with(&database.url, &[("LICD_LISTEN", &address)]).wait();
+    again.caller(&key).post(rotate, abandon).await.data();
 }

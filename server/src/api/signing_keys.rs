@@ -38,7 +38,8 @@ pub async fn rotate(
     writer: Writer,
     Json(body): Json<RotateSigningKeys>,
 ) -> Result<Once<Changed<SigningKeys>>, Error> {
-    writer.once(body, |change, body| signing_keys::rotate(change, &app.secrets, body)).await
+    let (keys, node) = (&app.secrets, &app.node);
+    writer.once(body, |change, body| signing_keys::rotate(change, keys, node, body)).await
 }
 
 pub async fn delete(

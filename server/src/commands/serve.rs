@@ -9,6 +9,7 @@ use common::{ApiKey, Mode};
 use licd::MetricsEndpoint;
 use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::config::{Config, WebhookSettings};
+use licd::db::inspect;
 use licd::delivery::addresses::AddressRules;
 use licd::http::{Tls, TrustedProxies};
 use licd::networks::Networks;
@@ -19,7 +20,7 @@ use licd::starting;
 use tokio::net::TcpListener;
 use zeroize::Zeroizing;
 
-use super::secret_key::SecretKeyFile;
+use super::secret_key::{SecretKeyFile, missing_keys};
 use super::{Database, SecretFile, signals};
 use crate::log;
 
@@ -86,7 +87,8 @@ impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
         let tls = self.tls()?;
-        let secret_keys = self.secret_keys.read(&self.database.find()?.0)?;
+        let (url, _) = self.database.find()?;
+        let secret_keys = self.secret_keys.read(&url)?;
         #[cfg(feature = "otel")]
         let _traces = super::traces::start()?;
         // Do this first: if the port is taken, no first key must be created, since it is shown only
@@ -126,6 +128,14 @@ impl Serve {
                 tenants::bootstrap(&db, &key, || announce(&key)).await?
             }
         };
+        if let Ok(sealed) = inspect::sealed(&url).await {
+            for missing in missing_keys(&config.secret_keys, &sealed) {
+                tracing::error!(
+                    missing,
+                    "this node cannot open all secrets; add the secret key to LICD_SECRET_KEY_FILE"
+                );
+            }
+        }
         signals::until_stopped(tls, async move |stop| {
             let metrics = metrics_listener.map(show_metrics).transpose()?;
             let tls = config.tls.as_ref().map(|_| true);

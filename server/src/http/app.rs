@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::delivery::sender::Sender;
 use crate::metrics::Metrics;
 use crate::ops::Operations;
+use crate::ops::nodes::Node;
 use crate::ops::readiness::Readiness;
 use crate::secrets::SecretKeys;
 use crate::validation::queue::BatchQueue;
@@ -31,6 +32,7 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
     pub secrets: SecretKeys,
+    pub node: Node,
     pub webhooks: Arc<Sender>,
     pub sign_ins: SignInLimit,
     pub wrong_keys: WrongKeys,

@@ -11,6 +11,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use zeroize::Zeroizing;
 
 use super::change::Change;
+use super::nodes::Node;
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::Error;
@@ -135,6 +136,7 @@ async fn turn(
 pub async fn rotate(
     mut change: Change,
     keys: &SecretKeys,
+    node: &Node,
     body: RotateSigningKeys,
 ) -> Result<Changed<SigningKeys>, Error> {
     let scope = change.scope();
@@ -149,6 +151,12 @@ pub async fn rotate(
         (Some(_), None) => opened.map(|_| false)?,
         (None, Some(true)) if opened.is_ok() => {
             return Err(Error::Conflict("The key on standby can be opened: rotate to it instead"));
+        }
+        (None, Some(true)) if node.can_others_open(&mut change, sealed).await? => {
+            return Err(Error::Conflict(
+                "Another node of the service can open the key on standby. Its operator must give \
+                 all nodes the same secret keys; then rotate without abandon",
+            ));
         }
         (None, Some(true)) => true,
         _ => return Err(Error::invalid("standby", "Either standby or abandon must be given")),

@@ -25,7 +25,7 @@ pub fn signing_keys() -> ApiRouter<App> {
                  for standby. Applications that were built before the new active key's `createdAt` \
                  refuse every lease from then on. If `standby` is not the id of the key on standby \
                  any more, as after a rotation by somebody else: 409. `abandon` creates both anew, \
-                 and only where the key on standby cannot be opened any more.")))
+                 and only where no node of the service can open the key on standby any more.")))
         .api_route("/api/v1/admin/signing-keys/{id}",
             delete_with(signing_keys::delete, op("deleteSigningKey", "Delete a retired signing key",
                 "Takes the key out of the set that applications embed, and returns it as it was. One \

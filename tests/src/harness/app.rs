@@ -20,7 +20,7 @@ use super::database::TestDatabase;
 /// The file with the key with which all tests seal.
 pub static SECRET_KEY: LazyLock<NamedTempFile> = LazyLock::new(new_secret_key);
 
-fn new_secret_key() -> NamedTempFile {
+pub fn new_secret_key() -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     std::fs::write(&file, SecretKey::generate().expose()).unwrap();
     file

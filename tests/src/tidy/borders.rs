@@ -38,6 +38,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "db",
             "delivery::sender",
             "ops",
+            "ops::nodes",
             "ops::readiness",
             "validation::*",
             // Who acts, and how.
@@ -354,6 +355,10 @@ fn store_functions_take_their_scope() {
         // All worlds are answered, or none.
         "uptime::find",
         "uptime::note",
+        // A node serves all worlds.
+        "nodes::note",
+        "nodes::others_have",
+        "nodes::remove",
         // The ends in all worlds are told.
         "notices::lock",
         "notices::set",

@@ -29,7 +29,8 @@ pub async fn create(Editor(visitor): Editor) -> Result<Response, Error> {
 pub async fn rotate(Editor(visitor): Editor, Id(id): Id<SigningKeyId>) -> Result<Response, Error> {
     let body = RotateSigningKeys { standby: Some(id), abandon: None };
     let change = visitor.change(None).await?;
-    let rotated = Box::pin(signing_keys::rotate(change, &visitor.app.secrets, body)).await;
+    let (keys, node) = (&visitor.app.secrets, &visitor.app.node);
+    let rotated = Box::pin(signing_keys::rotate(change, keys, node, body)).await;
     after(&visitor, rotated, Notice::SigningKeysRotated)
 }
 

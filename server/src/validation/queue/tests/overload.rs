@@ -50,7 +50,7 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenants::create(&db, name, |_, _| true).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (mut app, _) = crate::start(db, &Config::default());
+        let (mut app, _) = crate::start(db, &Config::default(), None);
         let validator = Validator {
             db: app.db.clone(),
             gate: app.gate.clone(),
