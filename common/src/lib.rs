@@ -14,6 +14,7 @@ mod envelope;
 mod event;
 mod id;
 mod key;
+mod key_text;
 mod lease;
 mod lease_token;
 mod license;
@@ -56,6 +57,7 @@ pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, RevokeKey, Role,
     RollKey, Tenant,
 };
+pub use key_text::KeyText;
 pub use lease::{Lease, LeaseAnswer, LeaseReason, LeasedAnswer, LeasedSeat, OnLease, RequestLease};
 pub use lease_token::{LeaseClaims, NotALease};
 pub use license::{
@@ -64,7 +66,7 @@ pub use license::{
     TransferLicense, UpdateLicense, Usage, UsageActivation,
 };
 pub use license_key::{
-    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, KeyText, LicenseKey, OnKeys,
+    Claim, CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, LicenseKey, OnKeys,
 };
 pub use metadata::{Metadata, MetadataPatch};
 pub use number::{

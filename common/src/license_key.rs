@@ -1,16 +1,12 @@
 //! License keys: texts that open a license for a user who types them. A license key is no API key.
 
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
 
-use serde::de::{Error, Unexpected};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use zeroize::Zeroizing;
-
-use crate::id::ALPHABET;
-use crate::setting::is_invisible;
 use crate::string_enum::string_enum;
-use crate::text::Invalid;
-use crate::{ExternalId, KeyState, LicenseId, LicenseKeyId, MaxUses, ProductId, Timestamp};
+use crate::{
+    ExternalId, KeyState, KeyText, LicenseId, LicenseKeyId, MaxUses, Open, ProductId, Status,
+    Timestamp,
+};
 
 string_enum! {
     /// What becomes of the keys of a license that is deleted.
@@ -27,12 +23,17 @@ string_enum! {
 pub struct LicenseKey {
     pub id: LicenseKeyId,
     pub license_id: LicenseId,
-    /// The last characters of the key, for support.
-    pub suffix: String,
-    /// How many users may claim the license with it; null: as many as the license has seats.
+    /// The last characters of the key, for support; null: too few to show some of them.
+    pub suffix: Option<String>,
+    /// How many users may claim the license with it; null: as many as the license has seats, or any
+    /// number if these are floating.
     pub max_uses: Option<MaxUses>,
     /// How many users have claimed the license with it and still have it.
     pub uses: i64,
+    /// How many may: `maxUses`, or else the seats of the license; null: any number.
+    pub uses_limit: Option<i32>,
+    /// The status of the license.
+    pub license_status: Open<Status>,
     pub created_at: Timestamp,
     /// The time from which nobody can claim with it; null: no expiry.
     pub expires_at: Option<Timestamp>,
@@ -41,9 +42,31 @@ pub struct LicenseKey {
 }
 
 impl LicenseKey {
-    /// Whether users can claim with it.
+    /// Whether the key itself is valid. A claim needs more: see [`state_name`](Self::state_name).
     pub fn state(&self, now: Timestamp) -> KeyState {
         KeyState::of(self.revoked_at, self.expires_at, now)
+    }
+
+    pub fn is_used_up(&self) -> bool {
+        self.uses_limit.is_some_and(|limit| self.uses >= limit.into())
+    }
+
+    /// Returns the name of the state, which is "valid" only if a user can claim with the key.
+    pub fn state_name(&self, now: Timestamp) -> &'static str {
+        match (self.state(now), &self.license_status) {
+            (KeyState::Revoked, _) => "revoked",
+            (KeyState::Expired, _) => "expired",
+            (_, Open::Known(Status::Revoked)) => "license revoked",
+            (_, Open::Known(Status::Suspended)) => "license suspended",
+            (_, Open::Known(Status::Expired)) => "license expired",
+            _ if self.is_used_up() => "used up",
+            _ => "valid",
+        }
+    }
+
+    /// Returns the end of the key as people see it, or the id if too few characters are known.
+    pub fn display_name(&self) -> String {
+        self.suffix.as_ref().map_or_else(|| self.id.to_string(), |suffix| format!("…{suffix}"))
     }
 }
 
@@ -55,7 +78,7 @@ pub struct CreateLicenseKey {
     /// A key that users have already; absent: licd makes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyText>,
-    /// Absent: as many users may claim as the license has seats.
+    /// Absent: as many users may claim as the license has seats, or any number if these are floating.
     pub max_uses: Option<MaxUses>,
     /// In the future; absent: the key does not expire.
     pub expires_at: Option<Timestamp>,
@@ -80,7 +103,8 @@ pub struct CreatedLicenseKey {
 pub struct Claim {
     /// The caller's own identifier of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// The license key as the user typed it: case, blanks and dashes do not count.
+    /// The license key as the user typed or pasted it: case, blanks, dashes, and quotes, brackets and
+    /// full stops around it do not count.
     pub key: KeyText,
     /// Only a key for this product is taken, and only its licenses count. Null is as if it were
     /// absent.
@@ -96,212 +120,38 @@ pub struct FindLicenseKey {
     pub key: KeyText,
 }
 
-const GROUP: usize = 5;
-/// The characters of a key that licd makes: five groups, the last character a check.
-const MADE: usize = 5 * GROUP;
-/// The characters of a brought key that count.
-const SHORTEST: usize = 8;
-const SHORT: usize = 12;
-const LONGEST: usize = 4096;
-/// What support sees of a key.
-const SUFFIX: usize = 6;
-/// With what the keys of one other service end.
-const VERSION_MARK: &str = "V3";
-
-const RULE: &str = "a text of 8 to 4096 letters, digits and signs";
-
-/// A license key, as it was typed. It has neither `Debug` nor `Display`, so that it reaches no log
-/// by accident, and its memory is overwritten.
-#[derive(Clone)]
-pub struct KeyText {
-    given: Zeroizing<String>,
-    form: Zeroizing<String>,
-}
-
-impl KeyText {
-    /// Makes a key of 120 random bits.
-    #[cfg(feature = "server")]
-    #[expect(clippy::expect_used, reason = "without randomness no key is safe to give out")]
-    pub fn generate() -> Self {
-        let mut bytes = Zeroizing::new([0; MADE - 1]);
-        getrandom::fill(&mut *bytes).expect("the system gives random bytes");
-        let mut form = Zeroizing::new(String::with_capacity(MADE));
-        form.extend(bytes.iter().map(|byte| character(usize::from(byte % 32))));
-        let check = check_character(&form);
-        form.extend(check);
-        let groups = (0..MADE).step_by(GROUP).map(|at| &form[at..at + GROUP]);
-        let given = Zeroizing::new(groups.collect::<Vec<_>>().join("-"));
-        Self { given, form }
-    }
-
-    /// The key as it was typed. Whoever calls this sees to it that it goes nowhere else.
-    pub fn expose(&self) -> &str {
-        &self.given
-    }
-
-    /// The one form of all ways to type the key, which is hashed: capitals without blanks, dashes
-    /// and what nobody sees, `O` as `0`, `I` and `L` as `1`.
-    pub fn form(&self) -> &str {
-        &self.form
-    }
-
-    /// Whether it has the form of the keys that licd makes, and whether its check fits: then nobody
-    /// guessed it.
-    pub fn check(&self) -> Option<bool> {
-        let (body, check) = self.form.split_at_checked(MADE - 1)?;
-        let given = check.parse::<char>().ok().filter(|given| value(*given).is_some())?;
-        Some(check_character(body)? == given)
-    }
-
-    /// Whether so few characters are easily guessed.
-    pub fn is_short(&self) -> bool {
-        self.form.chars().count() < SHORT
-    }
-
-    /// The last characters, never more than a quarter of them.
-    pub fn suffix(&self) -> String {
-        let brought = (self.form.len() != MADE).then_some(&**self.form);
-        let form = brought.and_then(|form| form.strip_suffix(VERSION_MARK)).unwrap_or(&self.form);
-        let count = form.chars().count();
-        form.chars().skip(count - SUFFIX.min(count / 4)).collect()
-    }
-
-    /// The form of a text that may be a part of a key.
-    pub fn form_of(text: &str) -> String {
-        let counts = |c: &char| !c.is_whitespace() && !is_invisible(*c) && !is_dash(*c);
-        let plain = |c| match c {
-            'O' => '0',
-            'I' | 'L' => '1',
-            c => c,
-        };
-        text.chars().filter(counts).flat_map(char::to_uppercase).map(plain).collect()
-    }
-}
-
-impl FromStr for KeyText {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let form = Zeroizing::new(Self::form_of(text));
-        if !(SHORTEST..=LONGEST).contains(&form.chars().count()) || text.len() > 4 * LONGEST {
-            return Err(Invalid(RULE));
-        }
-        Ok(Self { given: Zeroizing::new(text.trim().to_owned()), form })
-    }
-}
-
-impl Serialize for KeyText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.given)
-    }
-}
-
-impl<'de> Deserialize<'de> for KeyText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Zeroizing::<String>::deserialize(deserializer)?;
-        // The text is not repeated, as it may be a secret.
-        text.parse().map_err(|_| D::Error::invalid_value(Unexpected::Other("this text"), &RULE))
-    }
-}
-
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for KeyText {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "KeyText".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "minLength": SHORTEST })
-    }
-}
-
-/// A hyphen, a dash of any length, or a minus.
-fn is_dash(c: char) -> bool {
-    matches!(c, '-' | '\u{58a}' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}')
-        || matches!(c, '\u{2e3a}' | '\u{2e3b}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}')
-}
-
-/// The capital of Crockford's base32 with this value, which is below 32.
-fn character(value: usize) -> char {
-    char::from(ALPHABET[value].to_ascii_uppercase())
-}
-
-fn value(character: char) -> Option<usize> {
-    ALPHABET.iter().position(|known| char::from(known.to_ascii_uppercase()) == character)
-}
-
-/// Luhn's check, modulo 32: it notices each wrong character, and nearly all two that change places.
-fn check_character(body: &str) -> Option<char> {
-    let mut sum = 0;
-    for (at, character) in body.chars().rev().enumerate() {
-        let weighted = value(character)? * if at % 2 == 0 { 2 } else { 1 };
-        sum += weighted / 32 + weighted % 32;
-    }
-    Some(character((32 - sum % 32) % 32))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(text: &str) -> KeyText {
-        text.parse().map_err(|error| format!("{text:?} {error}")).unwrap()
-    }
-
-    #[cfg(feature = "server")]
     #[test]
-    fn makes_keys_that_differ_and_notices_each_wrong_character() {
-        let made = KeyText::generate();
-        assert!(made.form() != KeyText::generate().form());
-        assert_eq!(made.expose().len(), 29);
-        assert_eq!(key(made.expose()).check(), Some(true));
-        assert_eq!(made.suffix(), made.form()[19..]);
-        for at in 0..MADE {
-            let mut wrong = made.form().to_owned().into_bytes();
-            let other = (value(char::from(wrong[at])).unwrap() + 1) % 32;
-            wrong[at] = character(other) as u8;
-            assert_eq!(key(&String::from_utf8(wrong).unwrap()).check(), Some(false), "{at}");
-        }
-    }
-
-    #[test]
-    fn a_key_has_one_form_however_it_is_typed() {
-        let form = "7KQ4M0A1B1C2D3E4F5G6H7J8K";
-        for typed in [
-            "7KQ4M-0A1B1-C2D3E-4F5G6-H7J8K",
-            "7kq4m–oaibl–c2d3e–4f5g6–h7j8k",
-            " 7KQ4M OA1BI C2D3E\r\n4F5G6\u{200b} H7J8K\n",
-            "7KQ4M\u{2212}0A1B1\u{ad}C2D3E—4F5G6\u{ff0d}H7J8K",
-        ] {
-            assert_eq!(key(typed).form(), form, "{typed:?}");
-        }
-        assert!(key("7KQ4M-0A1B1-C2D3E-4F5G6-H7J8K").check().is_some());
-        assert_eq!(key("7KQ4M-0A1B1-C2D3E-4F5G6-H7J8").check(), None);
-        assert_eq!(key("7KQ4M-0A1B1-C2D3E-4F5G6-H7J8!").check(), None);
-    }
-
-    #[test]
-    fn a_brought_key_has_a_length_and_shows_a_quarter_at_most() {
-        for (text, is_taken) in [
-            ("ABCD-EFG", false),
-            ("ABCD-EFGH", true),
-            (&"x".repeat(4096), true),
-            (&"x".repeat(4097), false),
-            ("- - - - - - - - - - -", false),
-        ] {
-            assert_eq!(text.parse::<KeyText>().is_ok(), is_taken, "{}", text.len());
-        }
-        assert!(key("ABCD-EFGH").is_short() && !key("ABCD-EFGH-JKMN").is_short());
-        for (text, suffix) in [
-            ("ABCD-EFGH", "GH"),
-            ("C1B6DE-39A6E3-DE1529-8559A0-4AF593-V3", "4AF593"),
-            ("38B1460A-5104-4067-A91D-77B872934D51", "934D51"),
-        ] {
-            assert_eq!(key(text).suffix(), suffix, "{text}");
-        }
+    fn a_key_is_valid_only_if_a_user_can_claim_with_it() {
+        let now = Timestamp::now();
+        let ended = Some(now.plus(-chrono::TimeDelta::days(1)));
+        let valid = LicenseKey {
+            id: LicenseKeyId::new(now),
+            license_id: LicenseId::new(now),
+            suffix: None,
+            max_uses: None,
+            uses: 1,
+            uses_limit: Some(2),
+            license_status: Open::Known(Status::Active),
+            created_at: now,
+            expires_at: None,
+            revoked_at: None,
+        };
+        let key = |change: &dyn Fn(&mut LicenseKey)| {
+            let mut key = valid.clone();
+            change(&mut key);
+            key.state_name(now)
+        };
+        let of_license = |it: &mut LicenseKey, status| it.license_status = Open::Known(status);
+        assert_eq!(key(&|_| ()), "valid");
+        assert_eq!(key(&|it| it.uses_limit = None), "valid");
+        assert_eq!(key(&|it| it.uses = 2), "used up");
+        assert_eq!(key(&|it| of_license(it, Status::Revoked)), "license revoked");
+        assert_eq!(key(&|it| of_license(it, Status::Suspended)), "license suspended");
+        assert_eq!(key(&|it| it.expires_at = ended), "expired");
+        assert_eq!(key(&|it| it.revoked_at = ended), "revoked");
     }
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, MaxSeats, Name, Open,
-    ProductId, SeatIdleMinutes, Status, Terms, Timestamp, UsageActivation, User, UserRefusal,
+    Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, LicenseKeyId, MaxSeats,
+    Name, Open, ProductId, SeatIdleMinutes, Status, Terms, Timestamp, UsageActivation, User,
+    UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -156,6 +157,12 @@ pub struct ExplainedLicense<S = Status> {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
+    /// The license's name, such as that of a customer or an order; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// The license key with which the user claimed the license; absent if it was assigned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_with: Option<LicenseKeyId>,
     /// Absent if the license has none.
     #[serde(default, skip_serializing_if = "Terms::are_none")]
     pub terms: Terms,

@@ -52,7 +52,7 @@ pub enum Error {
     RequestTimeout,
     /// The request conflicts with the current state.
     Conflict(&'static str),
-    /// The license has a key, with these last characters, with which a user could still claim it.
+    /// The license has a key, called like this, with which a user could still claim it.
     ClaimableKey(String),
     /// A lease holds the seat that was to be taken away, until then.
     LeaseRunning(Timestamp),

@@ -91,6 +91,8 @@ async fn a_wrong_key_is_told_what_is_wrong() {
     let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
     assert_eq!(claim(&app, "ada", &key).await["valid"], true);
     assert_eq!(claim(&app, "bob", &key).await, "license_key_used_up");
+    let explained = app.explain("ada").await;
+    assert_eq!(explained["licenses"][0]["claimedWith"], record(&app, &license).await["id"]);
     assert_eq!(claim(&app, "bob", UNKNOWN).await, "license_key_not_found");
     let mistyped = UNKNOWN.replace("7KQ", "7QK");
     assert_eq!(claim(&app, "bob", &mistyped).await, "license_key_mistyped");
@@ -133,7 +135,8 @@ async fn a_full_license_is_left_alone_and_a_use_comes_back() {
     let license = app.license(json!({ "maxSeats": 1 })).await;
     app.assign(&license, "holder").await.data();
     assert_eq!(app.validate("holder").await.verdict(), "valid");
-    let (_, key) = new_key(&app, &license, json!({ "maxUses": 1 })).await;
+    let (_, key) = new_key(&app, &license, json!({})).await;
+    assert_eq!(record(&app, &license).await["usesLimit"], 1, "as many as the license has seats");
     assert_eq!(claim(&app, "ada", &key).await["reason"], "exceeded_seats");
     assert_eq!(app.user("ada").await, json!(null), "nothing was changed");
     app.unassign(&license, "holder").await.data();
@@ -240,12 +243,24 @@ async fn support_finds_a_key_by_its_end_and_by_the_whole() {
     let license = app.license(json!({})).await;
     let (id, key) = new_key(&app, &license, json!({})).await;
     let end = &key[key.len() - 7..];
-    for typed in [end.to_owned(), end.to_lowercase(), end.replace('-', "")] {
+    let (group, four) = (&key[key.len() - 5..], &key[key.len() - 4..]);
+    let long = &key[key.len() - 11..];
+    for typed in [end, &end.to_lowercase(), &end.replace('-', ""), group, four, long] {
         let found = app.get(&format!("/api/v1/admin/license-keys?search={typed}")).await;
         assert_eq!(found.each("id"), [&*id], "{typed}");
     }
     let other = app.get("/api/v1/admin/license-keys?search=000000").await;
     assert!(other.list().is_empty());
+    let few = app.get("/api/v1/admin/license-keys?search=7J-8").await;
+    assert_eq!(few.refusal(), "400 invalid_request search");
+    let brought = |key: &str| json!({ "key": key, "allowShort": true });
+    let keys = format!("/api/v1/admin/licenses/{license}/keys");
+    assert_eq!(app.post(&keys, brought("SHORT-123")).await["suffix"], json!(null));
+    app.post(&keys, brought("TWELVE-WXYZ12")).await.data();
+    for (end, found) in [("T-123", 0), ("XYZ12", 1), ("XAZ13", 0)] {
+        let search = format!("/api/v1/admin/license-keys?search={end}");
+        assert_eq!(app.get(&search).await.list().len(), found, "{end}");
+    }
     assert_eq!(app.get("/api/v1/admin/license-keys").await.body["field"], "search");
     let reader = app.with_key(&app.new_key("default", Role::Read, Mode::Live).await);
     let find = |key: &str| json!({ "key": key });

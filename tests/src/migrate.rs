@@ -25,11 +25,13 @@ async fn migrating_prints_each_step() {
     2  key makers
     3  keys by maker
     4  nodes
-    <database> is now at schema version 4: 4 steps.
+    5  license keys by ending
+    6  no license keys by suffix
+    <database> is now at schema version 6: 6 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 4; nothing to do."
+        @"<database> is at schema version 6; nothing to do."
     );
 }
 
@@ -43,7 +45,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 4: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 6: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -67,7 +69,9 @@ async fn a_source_without_a_schema_is_left_alone() {
     2  key makers
     3  keys by maker
     4  nodes
-    <database> is now at schema version 4: 4 steps.
+    5  license keys by ending
+    6  no license keys by suffix
+    <database> is now at schema version 6: 6 steps.
     "
     );
 }

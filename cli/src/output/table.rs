@@ -27,13 +27,22 @@ enum Shrinks {
     Last,
 }
 
+/// When a column is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Always,
+    /// If a row has a value.
+    IfAny,
+    /// If it is chosen by name.
+    IfChosen,
+}
+
 /// A column: its title, and whether it shrinks or hides on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub title: &'static str,
     shrinks: Shrinks,
-    /// Shown only when it is chosen by name.
-    extra: bool,
+    shown: Shown,
     /// Columns of a higher rank are hidden earlier; rank 0 stays.
     rank: u8,
     /// The width, whatever the values are.
@@ -43,7 +52,7 @@ pub struct Column {
 impl Column {
     /// A column that stays whole and is hidden only when its rank's turn comes.
     pub const fn new(title: &'static str, rank: u8) -> Self {
-        Self { title, shrinks: Shrinks::Never, extra: false, rank, width: None }
+        Self { title, shrinks: Shrinks::Never, shown: Shown::Always, rank, width: None }
     }
 
     /// A column whose long values may be cut.
@@ -53,7 +62,12 @@ impl Column {
 
     /// A column that is shown only when it is chosen by name.
     pub const fn extra(title: &'static str) -> Self {
-        Self { extra: true, ..Self::flexible(title, 0) }
+        Self { shown: Shown::IfChosen, ..Self::flexible(title, 0) }
+    }
+
+    /// A column that is shown if a row has a value, or when it is chosen by name.
+    pub const fn sparse(title: &'static str) -> Self {
+        Self { shown: Shown::IfAny, ..Self::flexible(title, 1) }
     }
 
     /// A column that is never hidden, and cut only when all others have given way.
@@ -113,7 +127,7 @@ impl Table {
     pub fn choose(&self, names: &ColumnNames) -> Result<Self> {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let places = names.places(&titles)?;
-        let chosen = |at: &usize| Column { rank: 0, extra: false, ..self.columns[*at] };
+        let chosen = |at: &usize| Column { rank: 0, shown: Shown::Always, ..self.columns[*at] };
         let columns = places.iter().map(chosen).collect();
         let row = |row: &Vec<TextCell>| places.iter().map(|&at| row[at].clone()).collect();
         Ok(Self { columns, rows: self.rows.iter().map(row).collect() })
@@ -135,7 +149,8 @@ impl Table {
             None => natural,
         };
         let hidden = columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
-        let hidden = hidden.filter(|(column, _)| column.rank < u8::MAX && !column.extra);
+        let hidden =
+            hidden.filter(|(column, _)| column.rank < u8::MAX && column.shown != Shown::IfChosen);
         (self.text(&fit, style), hidden.map(|(column, _)| column.title).collect())
     }
 
@@ -178,7 +193,12 @@ impl Table {
             let title = style.headers.then(|| column.title.width());
             let widest = cells.chain(title).max().unwrap_or_default();
             let fixed = column.width.map(|it| if style.screen { it } else { it.max(widest) });
-            (!column.extra).then(|| fixed.unwrap_or(widest))
+            let is_shown = match column.shown {
+                Shown::Always => true,
+                Shown::IfAny => self.rows.iter().any(|row| !row[at].is_empty()),
+                Shown::IfChosen => false,
+            };
+            is_shown.then(|| fixed.unwrap_or(widest))
         };
         self.columns.iter().enumerate().map(width).collect()
     }

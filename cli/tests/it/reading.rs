@@ -35,16 +35,17 @@ fn two_of_one_name_are_both_named() {
 fn a_license_card_shows_its_holders() {
     let server = service();
     insta::assert_snapshot!(run(&server, &["license", "show", LICENSE]).stdout, @"
-    license   lic_01h455vb4pex5vsknk084sn02q
-    name      Order 4711
-    product   Acme Studio (prd_01h455vb4pex5vsknk084sn02q)
-    plan      Pro annual (pln_01h455vb4pex5vsknk084sn02q)
-    status    active
-    seats     4 of 5 seats in use
-    expires   2999-01-31T12:00:00.000Z
-    features  export,sso
-    created   2026-01-31T12:00:00.000Z
-    updated   2026-01-31T12:00:00.000Z
+    license       lic_01h455vb4pex5vsknk084sn02q
+    name          Order 4711
+    product       Acme Studio (prd_01h455vb4pex5vsknk084sn02q)
+    plan          Pro annual (pln_01h455vb4pex5vsknk084sn02q)
+    status        active
+    seats         4 of 5 seats in use
+    expires       2999-01-31T12:00:00.000Z
+    features      export,sso
+    created       2026-01-31T12:00:00.000Z
+    updated       2026-01-31T12:00:00.000Z
+    license keys  …67J8KX valid
 
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
@@ -224,7 +225,7 @@ fn holders_take_no_further_requests() {
     assert_eq!((count, table.contains("EMAIL"), table.lines().count()), (2, true, 28));
     assert_eq!(requests(&["licenses", "usage", LICENSE, "-o", "json"]).0, 2);
     let (count, card) = requests(&["licenses", "get", LICENSE]);
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
     let more = format!("1 more: licctl licenses usage {LICENSE}\n");
     assert!(card.contains(&more), "{card}");
 }

@@ -42,7 +42,7 @@ pub async fn of_license(
 #[schemars(inline)]
 #[serde(deny_unknown_fields)]
 pub struct SearchLicenseKeys {
-    /// The last characters of a key, as its record has them in `suffix`.
+    /// At least the last four characters of a key, in any spelling, such as its last group.
     search: String,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -54,7 +54,7 @@ pub async fn search(
     Query(query): Query<SearchLicenseKeys>,
 ) -> Result<Streamed<List<LicenseKey>>, Error> {
     let params = ListParams::new(query.after, query.limit);
-    let read = move |page| license_keys::by_suffix(view.clone(), query.search.clone(), page);
+    let read = move |page| license_keys::by_ending(view.clone(), query.search.clone(), page);
     Streamed::list(params, read).await
 }
 

@@ -135,7 +135,7 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
-            Self::ClaimableKey(suffix) => claimable_key(suffix),
+            Self::ClaimableKey(key) => claimable_key(key),
             Self::LeaseRunning(until) => lease_running(*until),
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
@@ -196,10 +196,10 @@ impl Error {
     }
 }
 
-fn claimable_key(suffix: &str) -> String {
+fn claimable_key(key: &str) -> String {
     format!(
-        "A user could still claim the license with its key that ends with {suffix}. Revoke the key \
-         first, or delete the license with ?keys=revoke"
+        "A user could still claim the license with its key {key}. Revoke the key first, or \
+          delete the license with ?keys=revoke"
     )
 }
 

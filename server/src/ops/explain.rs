@@ -146,6 +146,8 @@ fn judge(
         product_name: found.product_name.clone(),
         plan_name: found.plan_name.clone(),
         assigned_at: found.assigned_at,
+        name: found.license_name.clone(),
+        claimed_with: found.claimed_with,
         terms: found.assigned.terms,
         seats_used: found.assigned.seats_used,
         activation: found.assigned.seat.clone(),

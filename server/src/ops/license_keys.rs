@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use common::{
     Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseId, LicenseKey,
-    LicenseKeyId, LicenseWithSeats, MaxSeats, MaxUses, ProductId, Reason, Timestamp, User,
-    Validation,
+    LicenseKeyId, LicenseWithSeats, Open, ProductId, Reason, Timestamp, User, Validation,
 };
 use sha2::{Digest, Sha256};
 
@@ -27,6 +26,8 @@ const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
 
 /// The most keys that a license may have. Five hundred customers have five hundred licenses.
 const MAX_KEYS: i64 = 1000;
+/// Fewer characters end too many keys.
+const SHORTEST_ENDING: usize = 4;
 
 fn hash(key: &KeyText) -> Hash {
     Sha256::digest(key.form()).into()
@@ -69,6 +70,8 @@ pub async fn create(
         suffix: key.suffix(),
         max_uses: new.max_uses,
         uses: 0,
+        uses_limit: None,
+        license_status: Open::Known(license.status),
         created_at: now,
         expires_at: new.expires_at,
         revoked_at: None,
@@ -78,6 +81,7 @@ pub async fn create(
         let taken = Error::Conflict("Another license was given this key meanwhile");
         if is_taken { taken } else { error.into() }
     })?;
+    let record = license_keys::find(&mut change, scope, record.id).await?.ok_or(NOT_FOUND)?;
     let event = NewEvent::license_key_created(&license, &record);
     let id = record.id;
     Ok(change.commit_secret(Upserted::New(CreatedLicenseKey { record, key }), id, event).await?)
@@ -116,14 +120,19 @@ pub async fn of_license(
     Ok(license_keys::page_of_license(&mut conn, view.scope, license, page).await?)
 }
 
-/// The keys with this suffix, as a list shows it, in whichever way it is typed.
-pub async fn by_suffix(
+/// Returns the keys that end like this, in whichever way it is typed.
+pub async fn by_ending(
     view: View,
     text: String,
     page: Page<LicenseKeyId>,
 ) -> Result<Vec<LicenseKey>, Error> {
-    let (mut conn, suffix) = (view.read().await?, KeyText::form_of(&text));
-    Ok(license_keys::page_by_suffix(&mut conn, view.scope, &suffix, page).await?)
+    let ending = KeyText::form_of(&text);
+    if ending.chars().count() < SHORTEST_ENDING {
+        let rule =
+            "search must have at least 4 letters and digits, such as the last group of a key";
+        return Err(Error::invalid("search", rule));
+    }
+    Ok(license_keys::page_by_ending(&mut view.read().await?, view.scope, &ending, page).await?)
 }
 
 /// The record of the key with this text.
@@ -279,10 +288,6 @@ fn check(
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Result<(), LicenseKeyFault> {
-    // Anybody may wait for a floating seat.
-    let limit_of_seats = license.max_seats.map(MaxSeats::get);
-    let limit_of_seats = limit_of_seats.filter(|_| license.terms.seat_idle_minutes.is_none());
-    let limit = key.max_uses.map(MaxUses::get).or(limit_of_seats);
     let state = if known.is_replaced { KeyState::Revoked } else { key.state(now) };
     if state == KeyState::Revoked {
         Err(LicenseKeyFault::Revoked)
@@ -290,7 +295,7 @@ fn check(
         Err(LicenseKeyFault::Expired)
     } else if product.is_some_and(|product| product != license.product_id) {
         Err(LicenseKeyFault::OfAnotherProduct)
-    } else if limit.is_some_and(|limit| key.uses >= limit.into()) {
+    } else if key.is_used_up() {
         Err(LicenseKeyFault::UsedUp)
     } else {
         Ok(())

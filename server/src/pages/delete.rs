@@ -49,10 +49,10 @@ pub async fn license(
 ) -> Result<Response, Error> {
     let change = visitor.change(seen).await?;
     let deleted = Box::pin(licenses::delete(change, id, fields.keys.is_some())).await;
-    if let Err(Error::ClaimableKey(suffix)) = &deleted {
+    if let Err(Error::ClaimableKey(key)) = &deleted {
         let (page, title) = (format!("/licenses/{id}"), "Delete the license with its keys?");
         let sentence = format!(
-            "A user could still claim it with the key that ends with {suffix}, for example a buyer who \
+            "A user could still claim it with the key {key}, for example a buyer who \
              has the key and has not typed it yet. The keys of the license are revoked first."
         );
         let path = format!("{page}/delete");

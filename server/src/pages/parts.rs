@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{KeyState, LicenseDetails, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
+use common::{LicenseDetails, LicenseId, LicenseKey, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
 
 use crate::error::Error;
@@ -58,10 +58,11 @@ impl Badge {
 
     /// Whether users can claim with the license key.
     pub fn of_license_key(key: &LicenseKey) -> Self {
-        let (tone, word) = match key.state(Timestamp::now()) {
-            KeyState::Revoked => (Tone::Bad, "revoked"),
-            KeyState::Expired => (Tone::Off, "expired"),
-            KeyState::Valid => (Tone::Ok, "valid"),
+        let word = key.state_name(Timestamp::now());
+        let tone = match word {
+            "valid" => Tone::Ok,
+            "revoked" => Tone::Bad,
+            _ => Tone::Off,
         };
         Self { tone, word }
     }

@@ -99,7 +99,8 @@ pub fn license_keys() -> ApiRouter<App> {
         .api_route("/api/v1/admin/license-keys",
             get_with(license_keys::search,
                 op("searchLicenseKeys", "Find license keys by their last characters",
-                "Lists the license keys with this `suffix`, oldest first, of whichever license.")))
+                "Lists the license keys that end like this, oldest first, of whichever license. A key whose `suffix` is \
+                 null is not found.")))
         .api_route("/api/v1/admin/license-keys/find",
             post_with(license_keys::find, refusing(&[Refusal::LicenseKeyNotFound],
                 op("findLicenseKey", "Find a license key by the whole key",

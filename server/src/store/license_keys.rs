@@ -10,11 +10,14 @@ use crate::db::{Conn, Result};
 macro_rules! select {
     ($rest:expr) => {
         concat!(
-            "select k.id, k.license_id, k.suffix, k.max_uses, k.created_at, k.expires_at,
-                 k.revoked_at,
+            "select k.id, k.license_id, nullif(k.suffix, '') as suffix, k.max_uses, k.created_at, k.expires_at,
+                 k.revoked_at, l.status as license_status,
+                 coalesce(k.max_uses, case when l.seat_idle_minutes is null then l.max_seats end)
+                     as uses_limit,
                  (select count(*) from assignments a
                   where a.claimed_with = k.id and a.world = k.world) as uses
-             from license_keys k where ",
+             from license_keys k join licenses l on l.id = k.license_id and l.world = k.world
+             where ",
             $rest
         )
     };
@@ -41,7 +44,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &LicenseKey, hash: &Hash
     .bind_scope(scope)
     .bind(key.id)
     .bind(key.license_id)
-    .bind(&key.suffix)
+    .bind(key.suffix.as_deref().unwrap_or_default())
     .bind(hash.as_slice())
     .bind(key.max_uses)
     .bind(key.created_at)
@@ -136,23 +139,37 @@ pub async fn count_of_license(conn: &mut Conn, scope: Scope, license: LicenseId)
     Ok(count)
 }
 
-/// A page of the keys with this suffix.
-pub async fn page_by_suffix(
+/// Returns a page of the keys that end like this, as far as their ends are stored: three to six
+/// characters, of which the last four are indexed.
+pub async fn page_by_ending(
     conn: &mut Conn,
     scope: Scope,
-    suffix: &str,
+    ending: &str,
     page: Page<LicenseKeyId>,
 ) -> Result<Vec<LicenseKey>> {
+    let last = |count: usize| {
+        let skipped = ending.chars().count().saturating_sub(count);
+        ending.chars().skip(skipped).collect::<String>()
+    };
     let sql = paged!(
         page,
-        select!("k.suffix = $4 and k.world = $1 and k.world > 0 and k.reissued_as is null"),
+        select!(
+            "substr(k.suffix, length(k.suffix) - 3) in ($5, $6)
+                 and case when length(k.suffix) > length(cast($4 as text))
+                     then substr(k.suffix, length(k.suffix) - length(cast($4 as text)) + 1) = $4
+                     else substr(cast($4 as text), length(cast($4 as text)) - length(k.suffix) + 1)
+                         = k.suffix end
+                 and k.world = $1 and k.world > 0 and k.reissued_as is null"
+        ),
         "k.id"
     );
     conn.query(sql)
         .bind_scope(scope)
         .bind(page.cursor)
         .bind(page.limit)
-        .bind(suffix)
+        .bind(ending)
+        .bind(last(4))
+        .bind(last(3))
         .fetch_all()
         .await
 }
@@ -176,7 +193,7 @@ pub async fn reissue(
         .bind_scope(scope)
         .bind(key.id)
         .bind(hash.as_slice())
-        .bind(&key.suffix)
+        .bind(key.suffix.as_deref().unwrap_or_default())
         .execute()
         .await?;
     conn.query(

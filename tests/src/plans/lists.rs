@@ -193,7 +193,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "claimed with a key": assignments::page_of_license(
             conn, scope, license, Some(id(1)), middle());
         "keys of a license": license_keys::page_of_license(conn, scope, license, middle());
-        "keys with a suffix": license_keys::page_by_suffix(conn, scope, "123", middle());
+        "keys with a suffix": license_keys::page_by_ending(conn, scope, "1234", middle());
     }
     let waiting = assignments::count_waiting(conn, scope, license, PAGE).await.unwrap();
     stats.note(conn, "count of waiting", waiting).await;

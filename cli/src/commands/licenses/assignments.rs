@@ -22,7 +22,7 @@ impl Shown for ApiRecord<LicenseAssignment> {
         (Column::new("ASSIGNED", 3), |it, ctx, _| {
             TextCell::past(it.assignment.assigned_at, ctx.now)
         }),
-        (Column::extra("OFFLINE UNTIL"), |it, ctx, _| {
+        (Column::sparse("OFFLINE UNTIL"), |it, ctx, _| {
             let until = it.activation.as_ref().and_then(|seat| seat.lease_until(ctx.now));
             TextCell::time_or("", until, ctx.now)
         }),

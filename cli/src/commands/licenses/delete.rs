@@ -68,5 +68,5 @@ async fn claimable(ctx: &Context, license: LicenseId) -> Result<Vec<String>> {
     let pages = ctx.client().await?.licenses().keys(license, None);
     let keys: Vec<Vec<_>> = pages.try_collect().await?;
     let valid = keys.into_iter().flatten().filter(|key| key.state(ctx.now) == KeyState::Valid);
-    Ok(valid.map(|key| key.suffix.clone()).collect())
+    Ok(valid.map(|key| key.display_name()).collect())
 }

@@ -1,6 +1,7 @@
 //! `licctl licenses get`.
 
-use common::{LicenseAssignment, LicenseId};
+use common::{LicenseAssignment, LicenseId, LicenseKey};
+use futures_util::TryStreamExt;
 
 use super::usage::{seats_in_use, table};
 use super::{FIELDS, LicenseArg, TERM_FIELDS, expires_cell, state_cell, with_state};
@@ -12,6 +13,8 @@ use crate::commands::prelude::*;
 const SHOWN_SEATS: usize = 25;
 /// How many assignments are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;
+/// How many license keys are shown.
+const SHOWN_KEYS: usize = 3;
 /// How many users without a seat are shown.
 const SHOWN_WAITING: usize = 10;
 
@@ -27,11 +30,15 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(SHOWN_SEATS));
     let waiting = Waiting::read(ctx, license.id);
-    let (usage, waiting, names) = tokio::try_join!(usage, waiting, NameIndex::load(ctx))?;
+    let keys = keys(ctx, license.id);
+    let (usage, waiting, keys, names) =
+        tokio::try_join!(usage, waiting, keys, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations);
+    let mut card = card(ctx, &license, &usage, &names);
+    card.extend(keys.map(|keys| ("license keys", TextCell::text(keys))));
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .fields(&[FIELDS, TERM_FIELDS])
-        .card(card(ctx, &license, &usage, &names));
+        .card(card);
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(holders);
     }
@@ -42,6 +49,19 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     }
     view = waiting.show(ctx, view);
     Ok(view.next(format!("licctl events list --subject {}", license.id)))
+}
+
+/// The first keys of the license with their states, if it has any.
+async fn keys(ctx: &Context, license: LicenseId) -> Result<Option<String>> {
+    if ctx.output.format != Format::Table {
+        return Ok(None);
+    }
+    let pages = ctx.client().await?.licenses().keys(license, Some(SHOWN_KEYS + 1));
+    let keys: Vec<ApiRecord<LicenseKey>> = pages.try_concat().await?;
+    let shown = keys.iter().take(SHOWN_KEYS);
+    let shown = shown.map(|key| format!("{} {}", key.display_name(), key.state_name(ctx.now)));
+    let more = (keys.len() > SHOWN_KEYS).then(|| "and more".to_owned());
+    Ok(Some(shown.chain(more).collect::<Vec<_>>().join(", ")).filter(|keys| !keys.is_empty()))
 }
 
 /// The users without a seat, as far as the first page of the assignments has them.

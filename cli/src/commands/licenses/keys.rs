@@ -43,7 +43,8 @@ pub struct CreateArgs {
     /// Take a key that users have already, which a prompt asks for or stdin has
     #[arg(long)]
     existing: bool,
-    /// How many users may claim the license with it [default: as many as it has seats]
+    /// How many users may claim the license with it [default: as many as it has seats, or any number
+    /// if these are floating]
     #[arg(long, value_name = "N")]
     max_uses: Option<MaxUses>,
     /// When nobody can claim with it any more: its last day such as 2027-01-31, or a time
@@ -58,12 +59,12 @@ pub struct CreateArgs {
     allow_short: bool,
 }
 
-/// Find a license key by the whole key, or by its last characters
+/// Find a license key by the whole key, or by its end
 ///
 /// The whole key is read from a prompt or stdin, so that it gets into no shell history.
 #[derive(Args)]
 pub struct FindArgs {
-    /// The last characters of the key, as the list shows them
+    /// At least the last 4 characters of the key, in any spelling, such as its last group
     #[arg(long, value_name = "TEXT")]
     suffix: Option<String>,
 }
@@ -85,29 +86,34 @@ impl Shown for ApiRecord<LicenseKey> {
     const CELLS: Cells<Self> = &[
         (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
         (Column::new("LICENSE", 2), |it, _, _| TextCell::of(it.license_id)),
-        (Column::new("ENDS WITH", 0), |it, _, _| TextCell::text(&it.suffix)),
+        (Column::new("ENDS WITH", 0), |it, _, _| {
+            TextCell::text(it.suffix.as_deref().unwrap_or("–"))
+        }),
         (Column::new("USES", 1), |it, _, _| uses(it)),
         (Column::new("CREATED", 4), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
         (Column::new("EXPIRES", 3), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
         (Column::kept("STATE"), |it, ctx, _| state(it, ctx)),
     ];
-    const FIELDS: &'static str = "id licenseId suffix maxUses uses createdAt expiresAt revokedAt";
+    const FIELDS: &'static str =
+        "id licenseId suffix maxUses uses usesLimit licenseStatus createdAt expiresAt revokedAt";
 }
 
-/// `1 of 5`; without a limit of its own, the license's seats are the limit.
+/// `1 of 5`, or `1` without a limit.
 fn uses(key: &LicenseKey) -> TextCell {
-    match key.max_uses {
+    match key.uses_limit {
         Some(max) => TextCell::text(format!("{} of {max}", key.uses)),
         None => TextCell::of(key.uses),
     }
 }
 
 fn state(key: &LicenseKey, ctx: &Context) -> TextCell {
-    match key.state(ctx.now) {
-        KeyState::Revoked => TextCell::text("revoked").toned(Tone::Bad),
-        KeyState::Expired => TextCell::text("expired").toned(Tone::Warning),
-        KeyState::Valid => TextCell::text("valid").toned(Tone::Good),
-    }
+    let name = key.state_name(ctx.now);
+    let tone = match key.state(ctx.now) {
+        KeyState::Revoked => Tone::Bad,
+        KeyState::Valid if name == "valid" => Tone::Good,
+        _ => Tone::Warning,
+    };
+    TextCell::text(name).toned(tone)
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -182,7 +188,8 @@ async fn find(ctx: &Context, args: FindArgs) -> Result<View> {
     if let Some(suffix) = args.suffix {
         let found = client.license_keys().list(Query::of("search", &suffix)).await?;
         let view = noun::several(ctx, &found, &NameIndex::default())?;
-        let hint = "No license key ends with this. The list shows the last characters of each key";
+        let hint =
+            "No license key ends like this. Keys of fewer than 12 characters are found only whole";
         return Ok(view.or_when_empty(hint));
     }
     let body = FindLicenseKey { key: read(ctx, "License key").await? };

@@ -12,7 +12,7 @@ pub const COLUMNS: [Column; 5] = [
     Column::flexible("EMAIL", 2),
     Column::new("ACTIVATED", 3),
     Column::new("LAST CHECKED", 1),
-    Column::extra("OFFLINE UNTIL"),
+    Column::sparse("OFFLINE UNTIL"),
 ];
 /// CSV has a line for each holder.
 const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt email leasedUntil";

@@ -1,6 +1,6 @@
 //! `licctl users get`: everything about a user that support needs, on one page.
 
-use common::{Event, Explain, ExternalId, User};
+use common::{Event, Explain, ExternalId, Name, User};
 use serde_json::{Value, json};
 
 use super::given_or_asked;
@@ -11,13 +11,16 @@ use crate::commands::prelude::*;
 use crate::commands::validate::verdict_tone;
 use crate::commands::{events, refusals};
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 10] = [
     Column::new("LICENSE", 0),
+    Column::sparse("NAME"),
     Column::flexible("PRODUCT", 3),
     Column::flexible("PLAN", 2),
     Column::new("STATUS", 1),
     Column::new("SEATS", 4),
     Column::new("OWN SEAT CHECKED", 5),
+    Column::sparse("OFFLINE UNTIL"),
+    Column::sparse("CLAIMED WITH"),
     Column::new("VERDICT", 0),
 ];
 
@@ -95,11 +98,18 @@ fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
         let allowed = seats(it.license.max_seats);
         vec![
             TextCell::of(it.license.id),
+            TextCell::text(it.name.as_ref().map_or("", Name::as_str)),
             TextCell::text(it.product_name.as_str()),
             TextCell::text(it.plan_name.as_str()),
             status_cell(&it.license, ctx.now),
             TextCell::text(format!("{}/{allowed}", it.seats_used)),
             own_seat(ctx, it),
+            TextCell::time_or(
+                "",
+                it.activation.as_ref().and_then(|it| it.lease_until(ctx.now)),
+                ctx.now,
+            ),
+            TextCell::text(it.claimed_with.map_or_else(String::new, |key| key.to_string())),
             TextCell::of(&it.verdict).toned(verdict_tone(&it.verdict)),
         ]
     };

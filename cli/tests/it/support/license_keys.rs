@@ -15,6 +15,8 @@ pub fn record() -> Value {
         "suffix": "67J8KX",
         "maxUses": 1,
         "uses": 0,
+        "usesLimit": 1,
+        "licenseStatus": "active",
         "createdAt": "2026-01-31T12:00:00.000Z",
         "expiresAt": null,
         "revokedAt": null,

@@ -272,6 +272,8 @@ examples! {
             product_name: studio(),
             plan_name: Name::from_static("Team"),
             assigned_at: created(),
+            name: Some(Name::from_static("Order 4711")),
+            claimed_with: None,
             terms: Terms::default(),
             seats_used: 1,
             activation: Some(Activation::example()),

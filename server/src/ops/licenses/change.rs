@@ -145,7 +145,7 @@ pub async fn delete(
     change.check(&license)?;
     let keys = license_keys::claimable(&mut change, scope, id, now).await?;
     if let (Some(key), false) = (keys.first(), revokes_keys) {
-        return Err(Error::ClaimableKey(key.suffix.clone()));
+        return Err(Error::ClaimableKey(key.display_name()));
     }
     phrases::set_of_license(&mut change, scope, id, None).await?;
     license_keys::delete_of_license(&mut change, scope, id).await?;

@@ -53,9 +53,9 @@ pub fn query_of(name: &str, value: &str) -> String {
 
 /// The page of the license whose key ends like this.
 async fn by_license_key(view: View, end: &str) -> Result<Option<String>, Error> {
-    let found = license_keys::by_suffix(view, end.to_owned(), Page::newest_first(None, 2)).await?;
-    Ok(match found.as_slice() {
-        [key] => Some(format!("/licenses/{}", key.license_id)),
+    let found = license_keys::by_ending(view, end.to_owned(), Page::newest_first(None, 2)).await;
+    Ok(match found.as_deref() {
+        Ok([key]) => Some(format!("/licenses/{}", key.license_id)),
         _ => None,
     })
 }

@@ -31,7 +31,7 @@ pub async fn search(
         Ok(Some(found)) => to(format!("/licenses/{}", found.license_id)),
         // Its end is what lists show of a key.
         Ok(None) if key.check() == Some(true) => {
-            to(format!("/users?{}", query_of("q", &key.suffix())))
+            to(format!("/users?{}", query_of("q", &key.suffix().unwrap_or_default())))
         }
         Ok(None) | Err(Error::TooManyWrongKeys(_)) => to(format!("/users?{}", query_of("q", &q))),
         Err(error) => Err(error),

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use common::{
     Activation, ActivationId, ExpiresInDays, ExternalId, Features, GraceDays, License, LicenseId,
-    MaxLeaseSeconds, MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms, Timestamp, UserId,
+    LicenseKeyId, MaxLeaseSeconds, MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms,
+    Timestamp, UserId,
 };
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -355,6 +356,8 @@ pub struct NamedLicense {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
+    pub license_name: Option<Name>,
+    pub claimed_with: Option<LicenseKeyId>,
     /// That of the seat, which a validation does not read.
     leased_until: Option<Timestamp>,
 }
@@ -368,7 +371,7 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
              l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
              l.max_lease_seconds, l.seats_idle_at, s.activation_id, s.activated_at, s.last_checked_at,
-             s.place < 0 as is_put_first
+             s.place < 0 as is_put_first, l.name as license_name, s.claimed_with
          from assignments s
          join licenses l on l.id = s.license_id and l.world = s.world
          join products p on p.id = l.product_id and p.world = l.world

@@ -2,8 +2,8 @@
 
 use common::{
     CreateKey, CreateLicenseKey, CreatedKey, CreatedLicenseKey, CurrentKey, FindLicenseKey, Jwk,
-    Key, LicenseKey, Mode, Name, RevokeKey, Role, RollKey, RotateSigningKeys, SigningKey,
-    SigningKeyState, SigningKeys, Tenant,
+    Key, LicenseKey, Mode, Name, Open, RevokeKey, Role, RollKey, RotateSigningKeys, SigningKey,
+    SigningKeyState, SigningKeys, Status, Tenant,
 };
 
 use super::{Example, KEY, LICENSE_KEY, checked, created, id, parsed};
@@ -54,7 +54,9 @@ examples! {
     LicenseKey {
         id: id("lky"),
         license_id: id("lic"),
-        suffix: "67J8KX".to_owned(),
+        suffix: Some("67J8KX".to_owned()),
+        uses_limit: Some(1),
+        license_status: Open::Known(Status::Active),
         max_uses: Some(parsed("1")),
         uses: 0,
         created_at: created(),

@@ -1,0 +1,2 @@
+-- `license_keys_by_ending` replaces it.
+drop index if exists license_keys_by_suffix;
