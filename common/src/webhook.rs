@@ -80,6 +80,11 @@ impl EventPattern {
         }
     }
 
+    /// The pattern of one type.
+    pub fn of(kind: EventType) -> Self {
+        Self(kind.to_string())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

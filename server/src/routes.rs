@@ -139,7 +139,7 @@ fn validation() -> ApiRouter<App> {
                  the user. Who has the license already gets the result of a validation, whatever \
                  became of the key, so an application may claim at each start; another license may \
                  decide then. A full license is \
-                 not assigned: `exceeded_seats`. Safe to repeat if a response is lost. After 10 \
+                 not assigned, unless its seats are floating: `exceeded_seats`. Safe to repeat if a response is lost. After 10 \
                  wrong keys a minute from an address, or 100 with an API key, keys that could be \
                  guessed are refused; addresses without wrong keys are not."))))
         .api_route("/api/v1/lease",

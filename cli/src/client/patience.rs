@@ -226,6 +226,8 @@ impl Patience {
             (UNREACHABLE, _) => silence(known >= ServerKnowledge::Named || is_resent),
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
+            // licd names no time if waiting does not help.
+            ("unavailable", Some(503)) if error.retry_after.is_none() => None,
             (_, Some(502..=504)) => Some(Trouble::Busy),
             // The service is still processing the attempt whose response was lost.
             ("idempotency_key_in_use", _) => is_resent.then_some(Trouble::Busy),

@@ -5,7 +5,12 @@ mod list;
 mod subject;
 mod tail;
 
-use common::{ActorType, Event, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp};
+use std::collections::BTreeSet;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use common::{
+    ActorType, Event, EventPattern, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp,
+};
 use serde_json::Value;
 
 use crate::client::Client;
@@ -45,9 +50,9 @@ pub enum Verb {
 /// Which events are shown. The service filters, so that no others are read.
 #[derive(Args, Clone, Default)]
 pub struct EventFilters {
-    /// Only events of this type, such as license.status_changed
-    #[arg(long = "type", value_name = "TYPE")]
-    kind: Option<EventType>,
+    /// Only events of these types, such as seat.taken or license.*; several with commas
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = pattern())]
+    kinds: Vec<EventPattern>,
     /// Only events about this record: an id, at least 6 characters from either end of it, an exact
     /// name, or a user's external id
     #[arg(long, value_name = "ID")]
@@ -55,6 +60,14 @@ pub struct EventFilters {
     /// Only events that concern this user (external id)
     #[arg(long)]
     user: Option<ExternalId>,
+}
+
+/// Knows all types and their families, so that shells complete them and errors suggest them.
+fn pattern() -> impl TypedValueParser<Value = EventPattern> {
+    let families = EventType::WORDS.iter().filter_map(|kind| kind.split_once('.'));
+    let families: BTreeSet<String> = families.map(|(family, _)| format!("{family}.*")).collect();
+    let words = EventType::WORDS.iter().map(|kind| (*kind).to_owned());
+    PossibleValuesParser::new(words.chain(families)).try_map(|it| it.parse())
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -67,8 +80,9 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 impl EventFilters {
     /// The same filters as flags, each with a space before it.
     fn flags(&self) -> String {
+        let types = self.types();
         let flags = [
-            ("type", self.kind.map(EventType::as_str)),
+            ("type", types.as_deref()),
             ("subject", self.subject.as_deref()),
             ("user", self.user.as_ref().map(ExternalId::as_str)),
         ];
@@ -76,11 +90,17 @@ impl EventFilters {
         given.map(|(name, value)| format!(" --{name} {}", quote(value))).collect()
     }
 
+    /// The types as the service takes them.
+    fn types(&self) -> Option<String> {
+        let types: Vec<&str> = self.kinds.iter().map(EventPattern::as_str).collect();
+        (!types.is_empty()).then(|| types.join(","))
+    }
+
     /// The query of a part of the events.
     fn query(&self, part: &EventsPart) -> Query {
         let EventsPart { from, to, order } = part;
         Query::default()
-            .with("type", self.kind)
+            .with("type", self.types())
             .with("subject", self.subject.as_ref())
             .with("userId", self.user.as_ref())
             .with("from", *from)
@@ -126,8 +146,8 @@ pub async fn last_status_change(
     client: &Client,
     license: LicenseId,
 ) -> Result<Option<ApiRecord<Event>>> {
-    let kind = Some(EventType::LicenseStatusChanged);
-    let filters = EventFilters { kind, subject: Some(license.to_string()), user: None };
+    let kinds = vec![EventPattern::of(EventType::LicenseStatusChanged)];
+    let filters = EventFilters { kinds, subject: Some(license.to_string()), user: None };
     Ok(filters.last(client, 1).await?.pop())
 }
 

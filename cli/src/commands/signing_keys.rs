@@ -95,9 +95,12 @@ fn pair(ctx: &Context, keys: &ApiRecord<SigningKeys>) -> Result<View> {
 }
 
 async fn create(ctx: &Context) -> Result<View> {
-    let Some(made) = ctx.client().await?.signing_keys().create_pair().await? else {
-        return Ok(View::planned());
-    };
+    let made = ctx.client().await?.signing_keys().create_pair().await;
+    let made = made.map_err(|error| match error.code() {
+        "conflict" => error.fix("print them with licctl signing-keys export"),
+        _ => error,
+    });
+    let Some(made) = made? else { return Ok(View::planned()) };
     let done = "Created two signing keys. Embed both in your application before the first lease.";
     Ok(pair(ctx, &made.data)?.changed(done).next("licctl signing-keys export"))
 }
@@ -129,7 +132,14 @@ async fn rotate(ctx: &Context, args: RotateArgs) -> Result<View> {
     };
     ctx.confirm_loss(&question).await?;
     let body = RotateSigningKeys { standby: args.key, abandon: args.abandon.then_some(true) };
-    let Some(rotated) = keys.rotate(&body).await? else { return Ok(View::planned()) };
+    let rotated = keys.rotate(&body).await.map_err(|error| match error.code() {
+        "unavailable" if error.retry_after.is_none() => error.fix(
+            "have the server's operator restore the secret key; if it is lost, run \
+             licctl signing-keys rotate --abandon",
+        ),
+        _ => error,
+    });
+    let Some(rotated) = rotated? else { return Ok(View::planned()) };
     let (active, since) = (rotated.data.active.id, rotated.data.active.created_at);
     let done = format!(
         "{active} signs now. Applications that were built before {since} refuse new leases; embed \

@@ -1,6 +1,6 @@
 //! Events.
 
-use common::{Event, EventType, List, Timestamp};
+use common::{Event, EventPattern, EventType, Invalid, List, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,9 +15,9 @@ use crate::ops::events::{self, EventQuery, EventTimes};
 #[schemars(inline)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListEvents {
-    /// Only events of this type.
-    #[schemars(with = "Option<String>", extend("enum" = EventType::WORDS))]
-    r#type: Option<EventType>,
+    /// Only events of these types, separated by commas, such as `seat.taken,license.*`.
+    #[schemars(with = "Option<String>")]
+    r#type: Option<EventTypes>,
     /// Only events about the record with this id.
     subject: Option<String>,
     /// Only events about this user, by the caller's own identifier.
@@ -35,6 +35,27 @@ pub struct ListEvents {
     order: ListOrder,
 }
 
+/// The types that the patterns of a list stand for, each once.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct EventTypes(Vec<String>);
+
+impl TryFrom<String> for EventTypes {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let patterns: Result<Vec<EventPattern>, Invalid> =
+            text.split(',').map(str::parse).collect();
+        // As serde says what a value must be.
+        let patterns = patterns.map_err(|Invalid(rule)| format!("{text}, expected {rule}"))?;
+        let is_meant = |kind: &&&str| {
+            patterns.iter().any(|pattern| EventPattern::matches(pattern.as_str(), kind))
+        };
+        let kinds = EventType::WORDS.iter().filter(is_meant);
+        Ok(Self(kinds.map(|kind| (*kind).to_owned()).collect()))
+    }
+}
+
 pub async fn list(
     Reader(view): Reader,
     Query(query): Query<ListEvents>,
@@ -45,8 +66,8 @@ pub async fn list(
     if let (ListOrder::Oldest, Some(after)) = (order, after) {
         events::refuse_ahead(&view, after).await?;
     }
-    let kind = kind.map(|kind| kind.to_string());
+    let kinds = kind.map(|kinds| kinds.0).unwrap_or_default();
     let times = EventTimes::find(&view, from, to).await?;
-    let query = EventQuery { kind, subject, user, times };
+    let query = EventQuery { kinds, subject, user, times };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

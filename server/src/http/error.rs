@@ -188,7 +188,8 @@ impl Error {
             | Self::TooManySeatEvents(seconds)
             | Self::TooManyWrongKeys(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
             Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
-            Self::Overloaded | Self::Unavailable | Self::SecretUnreadable(_) => {
+            // A secret that cannot be opened does not become readable by waiting.
+            Self::Overloaded | Self::Unavailable => {
                 (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
             }
             _ => return None,

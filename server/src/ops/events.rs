@@ -17,8 +17,8 @@ use crate::store::{Collected, Order, Page};
 /// The filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
 pub struct EventQuery {
-    /// The type of the events.
-    pub kind: Option<String>,
+    /// The types of the events; empty: all.
+    pub kinds: Vec<String>,
     /// The id of their subject.
     pub subject: Option<String>,
     /// The caller's own identifier of the user that they are about.
@@ -76,11 +76,17 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
     let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));
     let user = query.user.as_ref().is_none_or(|text| is::<ExternalId>(text));
     // No event contains a text that cannot be stored.
-    if !line(&query.kind) || !line(&query.subject) || !user {
+    if !query.kinds.iter().all(|kind| is::<Line>(kind)) || !line(&query.subject) || !user {
         return Ok(Vec::new());
     }
+    let (kind, kinds) = match query.kinds.as_slice() {
+        [] => (None, None),
+        [kind] => (Some(kind.as_str()), None),
+        kinds => (None, Some(format!(",{},", kinds.join(",")))),
+    };
     let filter = EventFilter {
-        kind: query.kind.as_deref(),
+        kind,
+        kinds: kinds.as_deref(),
         subject: query.subject.as_deref(),
         user: query.user.as_deref(),
         from: query.times.from,

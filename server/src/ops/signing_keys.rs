@@ -94,7 +94,9 @@ async fn add(
     let (created_at, retired_at) = (change.now, None);
     let stored = StoredSigningKey { id, state, public_key, private_key, created_at, retired_at };
     if !signing_keys::insert(change, scope, &stored).await? {
-        return Err(Error::Conflict("There are signing keys already: rotate them"));
+        return Err(Error::Conflict(
+            "Signing keys already exist, and applications may embed them. Read them instead",
+        ));
     }
     Ok(record(&stored))
 }

@@ -40,7 +40,7 @@ pub async fn list(
 ) -> Result<Response, Error> {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let query = EventQuery {
-        kind: given(&filter.kind),
+        kinds: given(&filter.kind).into_iter().collect(),
         subject: given(filter.subject.trim()),
         user: given(&filter.user),
         ..EventQuery::default()

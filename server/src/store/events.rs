@@ -147,6 +147,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
 #[derive(Clone, Copy, Default)]
 pub struct EventFilter<'a> {
     pub kind: Option<&'a str>,
+    /// Several types, each between commas.
+    pub kinds: Option<&'a str>,
     pub subject: Option<&'a str>,
     pub user: Option<&'a str>,
     pub from: Option<Timestamp>,
@@ -293,14 +295,16 @@ pub async fn page(
                     "events" where $condition,
                     "(cast($6 as text) is null or external_id = $6)
                          and (cast($7 as text) is null or event_type = $7)
-                         and (time >= $8 or $8 is null) and (time < $9 or $9 is null)",
+                         and (time >= $8 or $8 is null) and (time < $9 or $9 is null)
+                         and (cast($10 as text) is null
+                              or cast($10 as text) like '%,' || event_type || ',%')",
                     "sequence"
                 ),
                 stop!(page, "events" where $condition, "sequence"),
             )
         };
     }
-    let EventFilter { subject, user, kind, from, to } = filter;
+    let EventFilter { subject, user, kind, kinds, from, to } = filter;
     let (matches, stop) = match (subject, user, kind) {
         (Some(_), ..) => found_by!("world = $1 and subject_id = $5"),
         (None, Some(_), _) => found_by!("world = $1 and external_id = $5"),
@@ -308,12 +312,14 @@ pub async fn page(
         (None, None, None) => found_by!("world = $1 and cast($5 as text) is null"),
     };
     let value = subject.or(user).or(kind);
-    let is_filtered =
-        [subject, user, kind].into_iter().flatten().count() > 1 || from.is_some() || to.is_some();
+    let is_filtered = from.is_some()
+        || to.is_some()
+        || kinds.is_some()
+        || [subject, user, kind].into_iter().flatten().count() > 1;
     let page = if is_filtered { page } else { page.without_filter() };
     let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
     let matches = matches.bind(value).bind(user).bind(kind);
-    let rows: Vec<Row> = matches.bind(from).bind(to).fetch_all().await?;
+    let rows: Vec<Row> = matches.bind(from).bind(to).bind(kinds).fetch_all().await?;
     let records = rows.into_iter().map(Event::from).collect();
     page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
 }

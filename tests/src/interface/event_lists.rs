@@ -30,10 +30,14 @@ async fn events_can_be_filtered() {
     assert_eq!(listed("userId=ada").await, [&["user.created"], &way[..]].concat());
     assert_eq!(listed(&format!("userId=ada&subject={license}")).await, way);
     assert_eq!(listed("userId=ada&type=seat.taken").await, ["seat.taken"]);
+    let several = ["seat.taken", "license.assigned"];
+    let found = listed("userId=ada&type=seat.*,license.assigned").await;
+    assert!(found.len() >= 2 && found.iter().all(|kind| several.contains(&&**kind)), "{found:?}");
+    assert_eq!(listed("type=license.created,seat.taken&limit=1").await.len(), 1);
     let all = format!("userId=ada&type=seat.taken&subject={license}");
     assert_eq!(listed(&all).await, ["seat.taken"]);
     assert_eq!(listed(&format!("type=seat.taken&subject={license}")).await.len(), 2);
-    for unknown in ["type=x", "type=%00", "type=license"] {
+    for unknown in ["type=x", "type=%00", "type=license", "type=seat.taken,x", "type="] {
         let refused = app.get(&format!("{EVENTS}?{unknown}")).await;
         assert_eq!(refused.refusal(), "400 invalid_request type", "{unknown}");
     }

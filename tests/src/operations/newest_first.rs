@@ -114,7 +114,7 @@ async fn events_that_match_a_filter_come_newest_first() {
     let filter = |kind: &str, subject: &str, user: &str| {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         EventQuery {
-            kind: given(kind),
+            kinds: given(kind).into_iter().collect(),
             subject: given(subject),
             user: given(user),
             ..EventQuery::default()
@@ -130,7 +130,7 @@ async fn events_that_match_a_filter_come_newest_first() {
         (filter("", "", "nobody"), 0),
     ] {
         let read = async |page| events::page(view.clone(), query.clone(), page).await;
-        let words = format!("{:?} {:?} {:?}", query.kind, query.subject, query.user);
+        let words = format!("{:?} {:?} {:?}", query.kinds, query.subject, query.user);
         assert_eq!(agree(&words, read, |event| event.sequence).await, found, "{words}");
     }
 }

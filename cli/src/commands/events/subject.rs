@@ -26,7 +26,7 @@ impl EventFilters {
     /// Rejects filters for an unknown record or user, after no event matched.
     pub async fn refuse_unknown(&self, ctx: &Context) -> Result<()> {
         let client = ctx.client().await?;
-        let of = |subject, user| EventFilters { kind: None, subject, user };
+        let of = |subject, user| EventFilters { kinds: Vec::new(), subject, user };
         if let Some(user) = &self.user
             && noun::find_user(ctx, user.as_str()).await?.is_none()
             && of(None, Some(user.clone())).has_none(client).await?
@@ -74,8 +74,9 @@ async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
     found.extend(named(&products, given));
     found.extend(named(&plans, given));
     found.extend(named(&keys, given));
+    let licenses = client.licenses().list(Query::of("search", given)).await?;
+    found.extend(named(&licenses, given));
     if found.is_empty() && given.len() >= MIN_ID_PART_LEN {
-        let licenses = client.licenses().list(Query::of("search", given)).await?;
         found.extend(with_id_part(&products, given));
         found.extend(with_id_part(&plans, given));
         found.extend(with_id_part(&keys, given));

@@ -1,6 +1,6 @@
 //! `licctl events tail`: prints events as they happen.
 
-use common::{EventType, Open};
+use common::{EventPattern, EventType, Open};
 
 use super::feed::{Beginning, Feed};
 use super::{EventFilters, FIELDS, actor, change};
@@ -36,13 +36,15 @@ pub struct TailArgs {
 }
 
 pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
-    if let (Some(kind), Some(until)) = (args.filters.kind, args.until)
-        && kind != until
+    let matches = |until: EventType| {
+        let matches = |kind: &EventPattern| EventPattern::matches(kind.as_str(), until.as_str());
+        args.filters.kinds.is_empty() || args.filters.kinds.iter().any(matches)
+    };
+    if let Some(until) = args.until
+        && !matches(until)
     {
-        return Err(Error::usage(format!(
-            "--type {kind} excludes the events of --until-type {until}."
-        ))
-        .fix("omit --type"));
+        return Err(Error::usage(format!("--type excludes the events of --until-type {until}."))
+            .fix("omit --type"));
     }
     args.filters = args.filters.settle(ctx).await?;
     // The record may be created later.

@@ -37,7 +37,7 @@ pub async fn ask_about_activation(
         return Ok(());
     }
     let query = EventQuery {
-        kind: Some(EventType::LicenseStatusChanged.to_string()),
+        kinds: vec![EventType::LicenseStatusChanged.to_string()],
         subject: Some(license.id.to_string()),
         ..EventQuery::default()
     };
