@@ -255,3 +255,20 @@ async fn days_start_with_the_first_validation() {
     app.update(&license, json!({ "expiresAt": ago(-60) })).await.data();
     assert!(app.get_license(&license).await["terms"].is_null());
 }
+
+/// What is paid for is what the user gets.
+#[tokio::test]
+async fn a_waiting_license_takes_the_days_of_its_new_plan() {
+    let app = App::start().await;
+    let days = |days: i64| json!({ "expiresInDays": days, "expiresFrom": "firstValidation" });
+    let license = app.license(days(20)).await;
+    for (plan, expected) in [(days(365), 365), (json!({}), 365), (days(30), 30)] {
+        let plan = app.plan(plan).await;
+        app.update(&license, json!({ "planId": plan })).await.data();
+        let waiting = app.get_license(&license).await;
+        assert_eq!(waiting["terms"]["startsWithDays"], expected, "{plan}");
+    }
+    let plan = app.plan(days(60)).await;
+    app.update(&license, json!({ "planId": plan, "startsWithDays": 7 })).await.data();
+    assert_eq!(app.get_license(&license).await["terms"]["startsWithDays"], 7, "what is given");
+}

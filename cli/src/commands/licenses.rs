@@ -17,7 +17,7 @@ mod transfer;
 mod update;
 pub mod usage;
 
-use common::{CreateLicense, LicenseState, Status, Timestamp};
+use common::{LicenseState, Metadata, Name, Status, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
@@ -60,6 +60,14 @@ struct BeforeAndAfter {
     #[serde(skip)]
     was: ApiRecord<LicenseWithSeats>,
     now: ApiRecord<License>,
+}
+
+impl BeforeAndAfter {
+    /// Of a change that leaves name and metadata as they were.
+    fn new(ctx: &Context, was: ApiRecord<LicenseWithSeats>, now: ApiRecord<License>) -> Self {
+        let now = with_name(with_state(ctx, now), was.name.as_ref(), was.metadata.as_ref());
+        Self { was, now }
+    }
 }
 
 /// The license that a command is about.
@@ -108,14 +116,18 @@ impl LicensesArg {
     }
 }
 
-/// The record of a new license with the members of the request that the response leaves out.
-fn with_what_was_sent(made: ApiRecord<License>, body: &CreateLicense) -> ApiRecord<License> {
-    let made = match &body.metadata {
-        Some(metadata) => made.with_member("state", "metadata", json!(metadata)),
+/// The record that a change returns, with the name and the metadata, which it leaves out.
+fn with_name(
+    made: ApiRecord<License>,
+    name: Option<&Name>,
+    metadata: Option<&Metadata>,
+) -> ApiRecord<License> {
+    let made = match metadata {
+        Some(metadata) => made.with_member("updatedAt", "metadata", json!(metadata)),
         None => made,
     };
-    match &body.name {
-        Some(name) => made.with_member("state", "name", name.as_str()),
+    match name {
+        Some(name) => made.with_member("updatedAt", "name", name.as_str()),
         None => made,
     }
 }

@@ -168,3 +168,27 @@ fn a_list_of_one_license_is_a_list() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("it may have been renewed for this term already"), "{ran:?}");
 }
+
+/// A later end does not make a license valid whose status is expired.
+#[test]
+fn an_expired_license_with_a_later_end_is_said_to_be_expired() {
+    let server = with_license("expired", Some(-1), json!(365));
+    let ran = Home::with(&server).run(&["licenses", "update", LICENSE, "--expires-in", "1y"]);
+    assert!(ran.stderr.contains("is still expired"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_license_that_waits_is_renewed_by_days_that_it_has_not_yet() {
+    let server = FakeServer::answering(|request| {
+        let mut license = license_with_seats(0);
+        license["expiresAt"] = json!(null);
+        license["terms"] = json!({ "startsWithDays": 20 });
+        match request.path.contains("/plans") {
+            true => Reply::list(&[plan("Pro annual")]),
+            false => Reply::data(200, &license),
+        }
+    });
+    let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--starts-with-days 385"), "{}", ran.stderr);
+}

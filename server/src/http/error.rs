@@ -101,20 +101,11 @@ impl Error {
     pub fn sentence(&self) -> String {
         match self {
             Self::Unauthorized => "Unauthorized".into(),
-            Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
-            Self::TooManyNewUsers(_) => {
-                "Rate limit exceeded. Please try again later. Validations of this key create too \
-                 many users; known users are not affected"
-                    .into()
-            }
-            Self::TooManySeatEvents(_) => {
-                "Rate limit exceeded. Please try again later. This key has had too many new leases \
-                 and releases recorded; validations are not affected"
-                    .into()
-            }
+            Self::RateLimited(_) => RATE_LIMITED.into(),
+            Self::TooManyNewUsers(_) => format!("{RATE_LIMITED} {TOO_MANY_NEW_USERS}"),
+            Self::TooManySeatEvents(_) => format!("{RATE_LIMITED} {TOO_MANY_SEAT_EVENTS}"),
             Self::TooManyWrongKeys(_) => {
-                "Rate limit exceeded. Please try again later. Too many wrong license keys were tried"
-                    .into()
+                format!("{RATE_LIMITED} Too many wrong license keys were tried")
             }
             Self::LicenseKey(fault) => fault.sentence().into(),
             Self::KeyOfLicense(license) => {
@@ -196,6 +187,12 @@ impl Error {
         })
     }
 }
+
+const RATE_LIMITED: &str = "Rate limit exceeded. Please try again later.";
+const TOO_MANY_NEW_USERS: &str =
+    "Validations of this key create too many users; known users are not affected";
+const TOO_MANY_SEAT_EVENTS: &str =
+    "Too many new leases and releases of this key were recorded; validations are not affected";
 
 fn claimable_key(key: &str) -> String {
     format!(

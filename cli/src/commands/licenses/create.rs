@@ -10,7 +10,7 @@ use common::{
 };
 
 use super::create_keys::{self, KeyedLicenses};
-use super::{FIELDS, STARTS_WITH, with_state, with_what_was_sent};
+use super::{FIELDS, STARTS_WITH, with_name, with_state};
 use crate::bulk::{NewUserFlags, in_order, read_items};
 use crate::client::{Client, License, new_idempotency_key};
 use crate::commands::prelude::*;
@@ -181,7 +181,7 @@ impl Creation<'_> {
         let days = self.args.expires_in.map(Days::get).or(self.plan.expires_in_days);
         let days = days.filter(|_| waits);
         let made = made.map(|written| waiting(with_state(self.ctx, written.data), days));
-        Ok(made.map(|made| with_what_was_sent(made, self.body)))
+        Ok(made.map(|made| with_name(made, self.body.name.as_ref(), self.body.metadata.as_ref())))
     }
 
     async fn assign(&self, user: &ExternalId) -> Result<Option<Option<ApiRecord<License>>>> {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use common::{CreateLicense, CreateLicenseKey, CreatedLicenseKey, KeyText};
 
-use super::with_what_was_sent;
+use super::with_name;
 use crate::client::{License, new_idempotency_key};
 use crate::commands::prelude::*;
 use crate::noun::Printer;
@@ -84,7 +84,11 @@ impl<'a> KeyedLicenses<'a> {
             })?,
         };
         let Some((made, created)) = made.zip(created) else { return Ok(None) };
-        let made = with_what_was_sent(super::with_state(self.ctx, made.data), self.body);
+        let made = with_name(
+            super::with_state(self.ctx, made.data),
+            self.body.name.as_ref(),
+            self.body.metadata.as_ref(),
+        );
         let made = made.with_member("id", KEY, created.data.key.expose());
         self.print(&made, &created.data)?;
         Ok(Some(made))

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use chrono::TimeDelta;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
-use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, with_state};
+use super::{BeforeAndAfter, FIELDS, LicensesArg, changes};
 use crate::bulk::{ItemResults, for_each_item};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::nothing_to_do;
@@ -136,8 +136,14 @@ async fn renew(
 ) -> Result<Option<BeforeAndAfter>> {
     if let Some(days) = was.terms.starts_with_days {
         let message = format!("License {} starts with its first use, for {days} days.", was.id);
+        let more = match terms.of(&was)? {
+            Term::Days(more) => more.get(),
+            _ => 365,
+        };
+        let sum = i64::from(days.get()) + i64::from(more);
         return Err(Error::new(Exit::Rejected, "not_started", message)
-            .fix(format!("licctl licenses update {} --starts-with-days {days}", was.id)));
+            .because("A term is added to the days that it waits with")
+            .fix(format!("licctl licenses update {} --starts-with-days {sum}", was.id)));
     }
     if was.expires_at.is_none() {
         let message = format!("License {} never expires.", was.id);
@@ -155,7 +161,7 @@ async fn renew(
         let seen = now.map(|now| now.data.updated_at);
         now = client.licenses().set_status(was.id, &body, seen).await?;
     }
-    Ok(now.map(|now| BeforeAndAfter { was, now: with_state(ctx, now.data) }))
+    Ok(now.map(|now| BeforeAndAfter::new(ctx, was, now.data)))
 }
 
 fn show(ctx: &Context, renewed: &ItemResults<BeforeAndAfter>) -> Result<View> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use common::{SetStatus, Status};
 
-use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, past, status_cell, with_state};
+use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, past, status_cell};
 use crate::bulk::{ItemResults, for_each_item};
 use crate::commands::nothing_to_do;
 use crate::commands::prelude::*;
@@ -23,7 +23,7 @@ pub async fn set(ctx: &Context, args: LicensesArg, status: Status) -> Result<Vie
         async move {
             let was = noun::license(ctx, &item, Purpose::Write).await?;
             let now = client.licenses().set_status(was.id, body, None).await?;
-            Ok(now.map(|now| BeforeAndAfter { was, now: with_state(ctx, now.data) }))
+            Ok(now.map(|now| BeforeAndAfter::new(ctx, was, now.data)))
         }
     })
     .await?;

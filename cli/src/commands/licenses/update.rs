@@ -1,8 +1,8 @@
 //! `licctl licenses update`.
 
-use common::{Feature, LicenseField, MaxSeats, Name, Plan, UpdateLicense};
+use common::{Feature, LicenseField, MaxSeats, Name, Plan, Status, UpdateLicense};
 
-use super::{LicenseArg, with_state};
+use super::{LicenseArg, with_name, with_state};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::prelude::*;
 use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
@@ -93,8 +93,24 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let licenses = ctx.client().await?.licenses();
     let updated = licenses.update(license.id, &body, ctx.seen(license.updated_at)).await?;
     let Some(now) = updated else { return Ok(View::planned()) };
-    let held = i64::from(license.seats.used);
-    if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {
+    let now = now.data;
+    note_seats(ctx, &license, &now, &body);
+    if let Some(plan) = &plan {
+        note_what_goes(ctx, &license, &now, plan, &body);
+    }
+    let is_still_expired = now.status == Status::Expired && body.expires_at.is_some();
+    if is_still_expired {
+        ctx.note(&format!("the status of license {} is still expired", license.id));
+    }
+    let now = with_state(ctx, with_what_stays(now, &license, &body));
+    let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
+    let next = if is_still_expired { "activate" } else { "get" };
+    Ok(view.next(format!("licctl licenses {next} {}", license.id)))
+}
+
+fn note_seats(ctx: &Context, before: &LicenseWithSeats, now: &License, body: &UpdateLicense) {
+    let held = i64::from(before.seats.used);
+    if let Some(max) = now.max_seats.filter(|max| held > i64::from(max.get())) {
         ctx.note(&format!(
             "{held} seats are in use; new ones are available once fewer than {max} are"
         ));
@@ -106,12 +122,20 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             in_words(seconds)
         ));
     }
-    if let Some(plan) = &plan {
-        note_what_goes(ctx, &license, &now.data, plan, &body);
-    }
-    let now = with_state(ctx, now.data);
-    let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
-    Ok(view.next(format!("licctl licenses get {}", license.id)))
+}
+
+/// The record with its name and metadata, which the response leaves out. Merged metadata is not
+/// known.
+fn with_what_stays(
+    now: ApiRecord<License>,
+    before: &LicenseWithSeats,
+    body: &UpdateLicense,
+) -> ApiRecord<License> {
+    let is_cleared = |field| body.clear.as_ref().is_some_and(|clear| clear.contains(&field));
+    let name = before.name.as_ref().filter(|_| !is_cleared(LicenseField::Name));
+    let is_kept = !is_cleared(LicenseField::Metadata) && body.merge_metadata.is_none();
+    let metadata = before.metadata.as_ref().filter(|_| is_kept);
+    with_name(now, body.name.as_ref().or(name), body.metadata.as_ref().or(metadata))
 }
 
 /// A plan of another product is another thing to applications.
@@ -150,7 +174,7 @@ fn note_what_goes(
     if let Some(days) = had {
         ctx.note(&format!("without the former {days} days of grace: --grace {days}d keeps them"));
     }
-    if body.expires_at.is_none() {
+    if body.expires_at.is_none() && before.terms.starts_with_days.is_none() {
         ctx.note(&format!("the end stays; set it by licctl licenses renew {}", after.id));
     }
 }

@@ -85,9 +85,12 @@ pub async fn set_status(
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
-/// Gives the license the plan and what it says, but for its end.
+/// Gives the license the plan and what it says, but for its end. A license that waits for its first
+/// validation has none yet, and gets the days of the plan, if that has any.
 fn take_plan(details: &mut LicenseDetails, plan: Plan) {
-    details.terms = terms_of(&plan, details.terms.starts_with_days);
+    let waits = details.terms.starts_with_days;
+    let days = waits.and(plan.expires_in_days).or(waits);
+    details.terms = terms_of(&plan, days);
     details.license.plan_id = plan.id;
     details.license.product_id = plan.product_id;
     details.license.max_seats = plan.max_seats;
