@@ -15,6 +15,7 @@ use sqlx::{ConnectOptions, Executor, PgConnection, Row};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::postgres::PgConnections;
+use super::url::OPTIONS;
 use super::{Result, with_timeout};
 
 /// How often the watch checks whether the primary still accepts writes.
@@ -41,9 +42,14 @@ impl FromStr for Hosts {
         let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
         let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
         let (path, query) = url[end..].split_once('?').unwrap_or((&url[end..], ""));
-        // The driver does not support this option.
-        let known: Vec<&str> = query.split('&').filter(|option| *option != POOLER).collect();
-        let one = |host| {
+        // The driver knows no other option.
+        let is_known =
+            |option: &&str| OPTIONS.contains(&option.split(['=', '[']).next().unwrap_or(""));
+        let known: Vec<&str> =
+            query.split('&').filter(is_known).filter(|option| *option != POOLER).collect();
+        let one = |host: &str| {
+            // The option `host` replaces it.
+            let host = if host.is_empty() { "localhost" } else { host };
             let url = format!("{}{host}{path}?{}", &url[..hosts], known.join("&"));
             url.parse().map(without_brackets)
         };

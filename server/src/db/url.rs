@@ -11,7 +11,7 @@ use super::hosts::{Hosts, POOLER};
 
 /// The options after `?` that the driver or licd knows. The driver ignores others, so
 /// `sslmod=require` would silently leave connections unencrypted.
-const OPTIONS: [&str; 19] = [
+pub(super) const OPTIONS: [&str; 19] = [
     "sslmode",
     "ssl-mode",
     "sslrootcert",
@@ -31,6 +31,14 @@ const OPTIONS: [&str; 19] = [
     "application_name",
     "options",
     "pooler",
+];
+/// Options of PostgreSQL's own programs that ask for what licd does anyway, with the values that do.
+/// Hosted services print them.
+const IMPLIED: [(&str, &[&str]); 4] = [
+    ("target_session_attrs", &["any", "read-write", "primary"]),
+    ("channel_binding", &["disable", "prefer"]),
+    ("gssencmode", &["disable", "prefer"]),
+    ("sslnegotiation", &["postgres"]),
 ];
 const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
@@ -91,18 +99,36 @@ pub enum InvalidUrl {
     SslMode,
     #[error("pooler must be transaction or absent")]
     Pooler,
+    #[error("channel_binding=require is not supported: leave it out, and use sslmode=verify-full")]
+    ChannelBinding,
     #[error(
-        "an option after `?` is unknown; licd knows sslmode, sslrootcert, sslcert, sslkey, host, \
-         port, user, password, dbname, application_name, options and pooler"
+        "the option {0} after `?` is unknown, or its value is; licd knows sslmode, sslrootcert, \
+         sslcert, sslkey, host, port, user, password, dbname, application_name, options and pooler"
     )]
-    Option,
+    Option(String),
+}
+
+impl InvalidUrl {
+    /// Names an option, unless that could be a part of a password.
+    fn option(name: &str) -> Self {
+        let is_name =
+            name.len() <= 40 && name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+        Self::Option(if is_name { name.to_owned() } else { String::new() })
+    }
+}
+
+/// Without the quotes that some readers of environment files leave around a value.
+fn unquoted(url: &str) -> &str {
+    let quoted =
+        ['"', '\''].iter().find_map(|quote| url.strip_prefix(*quote)?.strip_suffix(*quote));
+    quoted.unwrap_or(url)
 }
 
 impl FromStr for DatabaseUrl {
     type Err = InvalidUrl;
 
     fn from_str(url: &str) -> Result<Self, InvalidUrl> {
-        let (scheme, rest) = url.split_once("://").ok_or(InvalidUrl::Unknown)?;
+        let (scheme, rest) = unquoted(url).split_once("://").ok_or(InvalidUrl::Unknown)?;
         match &*scheme.to_ascii_lowercase() {
             "sqlite" => sqlite(rest).map(Self::file),
             "postgres" | "postgresql" => postgres(rest).map(Self::Postgres),
@@ -142,7 +168,13 @@ fn postgres(rest: &str) -> Result<Hosts, InvalidUrl> {
             "port" if !is_port(&value) => return Err(InvalidUrl::Port),
             "pooler" if format!("pooler={value}") != POOLER => return Err(InvalidUrl::Pooler),
             name if OPTIONS.contains(&name) || name.starts_with("options[") => {}
-            _ => return Err(InvalidUrl::Option),
+            "channel_binding" if value == "require" => return Err(InvalidUrl::ChannelBinding),
+            // licd has a shorter one of its own.
+            "connect_timeout" if value.parse::<u32>().is_ok() => {}
+            name if IMPLIED
+                .iter()
+                .any(|(implied, values)| *implied == name && values.contains(&&*value)) => {}
+            name => return Err(InvalidUrl::option(name)),
         }
     }
     format!("postgres://{rest}").parse().map_err(|_| InvalidUrl::Unknown)
@@ -176,6 +208,13 @@ mod tests {
                 "postgres://[::1]:7,b:5432/licd",
             ),
             ("postgres://u:TOP:SECRET,x@db/licd?options[a]=b", "postgres://db:5432/licd"),
+            ("\"postgres://u:TOPSECRET@db/licd\"", "postgres://db:5432/licd"),
+            ("postgres://u:TOPSECRET@/licd?host=db&port=6", "postgres://db:6/licd"),
+            ("postgres:///licd?host=db&user=u", "postgres://db:5432/licd"),
+            (
+                "postgres://u@db/licd?target_session_attrs=read-write&connect_timeout=10",
+                "postgres://db:5432/licd",
+            ),
         ] {
             assert_eq!(url.parse::<DatabaseUrl>().unwrap().to_string(), shown, "{url}");
         }
@@ -196,7 +235,16 @@ mod tests {
             ("postgres://u:SECRET@db:70000/licd", InvalidUrl::Port),
             ("postgres://u:SECRET@db,b:/licd", InvalidUrl::Port),
             ("postgres://u:SECRET@db/licd?sslmode=maybe", InvalidUrl::SslMode),
-            ("postgres://u:SECRET@db/licd?sslmod=require", InvalidUrl::Option),
+            ("postgres://u:SECRET@db/licd?sslmod=require", InvalidUrl::option("sslmod")),
+            (
+                "postgres://u:SECRET@db/licd?target_session_attrs=standby",
+                InvalidUrl::option("target_session_attrs"),
+            ),
+            ("postgres://u:SECRET@db/licd?channel_binding=require", InvalidUrl::ChannelBinding),
+            (
+                "postgres://u:SECRET@db/licd?connect_timeout=x",
+                InvalidUrl::option("connect_timeout"),
+            ),
             ("postgres://u:SECRET@db/licd?pooler=session", InvalidUrl::Pooler),
             ("postgres:/u:SECRET@db/licd", InvalidUrl::Unknown),
             ("mysql://u:SECRET@db/licd", InvalidUrl::Unknown),
