@@ -365,3 +365,28 @@ fn a_required_feature_is_part_of_the_explanation() {
     assert!(ran.stdout.contains(line), "{}", ran.stdout);
     assert_eq!(advice(&ran), ["licctl licenses update LIC --feature export,sso,api"]);
 }
+
+/// The trial came first and lacks what the bought license has.
+#[test]
+fn a_license_with_the_feature_is_put_first() {
+    let mut bought = explained("active", None, "not_reached");
+    (bought["license"]["features"], bought["seatsUsed"]) = (json!(["api", "sso"]), json!(1));
+    bought["name"] = json!("Order 50");
+    let explanation = explanation(None, &[explained("active", None, "valid"), bought]);
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        _ => Reply::data(200, &explanation),
+    });
+    let ran = Home::with(&server).run(&["validate", "carol", "--explain", "--feature", "api"]);
+    assert_eq!(advice(&ran), ["licctl licenses assign LIC carol --first"]);
+    assert!(ran.stdout.contains("Pro annual · Order 50"), "{}", ran.stdout);
+}
+
+/// The user of a floating seat takes it again when it is needed.
+#[test]
+fn a_floating_seat_is_released() {
+    let mut license = explained("active", None, "exceeded_seats");
+    license["terms"] = json!({ "seatIdleMinutes": 60 });
+    let (ran, _) = explain(explanation(Some("exceeded_seats"), &[license]));
+    assert_eq!(advice(&ran)[0], "licctl licenses release LIC alice");
+}

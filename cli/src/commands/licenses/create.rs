@@ -141,6 +141,9 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let taken = in_order(ctx, &steps, take, |untried| run.advice(untried)).await;
     keyed.iter().try_for_each(KeyedLicenses::end)?;
     let taken = taken?;
+    if keyed.is_some() && count > 1 {
+        note_days(ctx, &plan, &body);
+    }
     let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
     if made.is_empty() {
         return Ok(View::planned());
@@ -207,6 +210,19 @@ impl Creation<'_> {
             _ if self.args.idempotency_key.is_some() => REPEAT.to_owned(),
             _ => format!("create the rest with --count {}", untried.len()),
         }
+    }
+}
+
+/// Warns that keys for stock lose the days until they are sold.
+fn note_days(ctx: &Context, plan: &Plan, body: &CreateLicense) {
+    let has_days = body.expires_in_days.or(plan.expires_in_days).is_some();
+    let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation);
+    if has_days && !waits && body.expires_at.is_none() {
+        ctx.note(&format!(
+            "the days of these licenses count from today; for keys that are sold later, let them count \
+             from the first use: licctl plans update {} --expires-from firstValidation",
+            plan.id
+        ));
     }
 }
 

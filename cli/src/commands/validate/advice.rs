@@ -2,7 +2,8 @@
 //! right record is unknown, the command lists the candidates.
 
 use common::{
-    ExternalId, Feature, LicenseId, Open, ProductId, Reason, Remedy, RemedyType, Timestamp, Verdict,
+    ExternalId, Feature, MaxSeats, Open, ProductId, Reason, Remedy, RemedyType, Status, Timestamp,
+    Verdict,
 };
 
 use crate::client::{ExplainedLicense, Explanation};
@@ -39,10 +40,16 @@ pub fn remark(explained: &Explanation) -> Option<&'static str> {
 pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
     match explained.reason.as_ref().map(Open::known) {
         None if about.missing.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
-        None => {
-            let valid = explained.licenses.iter().find(|it| it.verdict == Verdict::Valid);
-            valid.map_or_else(Vec::new, |it| add_features(it, about.missing))
-        }
+        None => match explained.licenses.iter().find(|it| has_features(it, explained, about)) {
+            Some(it) => {
+                let (license, user) = (it.license.id, word(about.user));
+                vec![format!("licctl licenses assign {license} {user} --first")]
+            }
+            None => {
+                let valid = explained.licenses.iter().find(|it| it.verdict == Verdict::Valid);
+                valid.map_or_else(Vec::new, |it| add_features(it, about.missing))
+            }
+        },
         Some(Some(Reason::UserNotFound)) => find_user(about),
         Some(Some(Reason::NoLicense)) => {
             let meant = explained.similar_users.iter().map(|user| explain(&user.external_id, ""));
@@ -57,6 +64,17 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
     }
 }
 
+/// Whether the user has this license with the missing features too, and it would decide if it came
+/// first.
+fn has_features(it: &ExplainedLicense, explained: &Explanation, about: &AdviceInput<'_>) -> bool {
+    let limit = it.license.max_seats.map(MaxSeats::get);
+    let has_seat = it.activation.is_some() || limit.is_none_or(|limit| it.seats_used < limit);
+    it.verdict == Verdict::NotReached
+        && it.license.effective_status(explained.checked_at) == Status::Active
+        && has_seat
+        && about.missing.iter().all(|feature| it.license.features.contains(feature))
+}
+
 /// The commands that apply the license's remedies.
 fn of_license(it: &ExplainedLicense, user: &ExternalId, now: Timestamp) -> Vec<String> {
     let id = it.license.id;
@@ -67,10 +85,16 @@ fn of_license(it: &ExplainedLicense, user: &ExternalId, now: Timestamp) -> Vec<S
     let look = (it.verdict == Verdict::Revoked && !it.remedies.is_empty())
         .then(|| format!("licctl events list --subject {id}"));
     let remedies = it.remedies.iter().filter(|it| !(renews && is(RemedyType::Activate)(it)));
-    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy, user, now))).collect()
+    look.into_iter().chain(remedies.filter_map(|remedy| command(it, remedy, user, now))).collect()
 }
 
-fn command(id: LicenseId, remedy: &Remedy, user: &ExternalId, now: Timestamp) -> Option<String> {
+fn command(
+    of: &ExplainedLicense,
+    remedy: &Remedy,
+    user: &ExternalId,
+    now: Timestamp,
+) -> Option<String> {
+    let id = of.license.id;
     match remedy.kind.known()? {
         RemedyType::Unassign => Some(format!("licctl licenses unassign {id} {}", word(user))),
         RemedyType::FreeSeats => {
@@ -79,8 +103,10 @@ fn command(id: LicenseId, remedy: &Remedy, user: &ExternalId, now: Timestamp) ->
             let online =
                 remedy.holders.iter().filter(|it| it.activation.lease_until(now).is_none());
             let leave: Vec<String> = online.take(count).map(|it| word(&it.external_id)).collect();
+            // The user of a floating seat takes it again when it is needed.
+            let verb = of.terms.seat_idle_minutes.map_or("unassign", |_| "release");
             (leave.len() == count)
-                .then(|| format!("licctl licenses unassign {id} {}", leave.join(" ")))
+                .then(|| format!("licctl licenses {verb} {id} {}", leave.join(" ")))
         }
         RemedyType::RaiseLimit => {
             let max = remedy.max_seats?;

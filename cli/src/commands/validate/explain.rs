@@ -336,7 +336,8 @@ fn license_lines(
     it: &ExplainedLicense,
     change: Option<&ApiRecord<Event>>,
 ) -> Vec<TextCell> {
-    let what = format!("{} · {}  {}", it.product_name, it.plan_name, it.license.id);
+    let name = it.name.as_ref().map_or_else(String::new, |name| format!(" · {name}"));
+    let what = format!("{} · {}{name}  {}", it.product_name, it.plan_name, it.license.id);
     let screen = ctx.io.terminals.stdout;
     let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
     let expires = expiry(ctx, &it.license);
