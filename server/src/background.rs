@@ -31,6 +31,8 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
 /// How often it is looked which licenses have ended, or will soon.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval between counts of the webhooks by state.
+const WEBHOOK_STATES_INTERVAL: Duration = Duration::from_secs(30);
 /// How often it is logged at most that checks were dropped.
 const REPORT: Duration = Duration::from_secs(60);
 /// How long the last requests to the receivers of webhooks may take.
@@ -78,6 +80,7 @@ impl Tasks {
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("phrases", Work::complete_phrases);
         tasks.spawn("notices", Work::give_notices);
+        tasks.spawn("webhook_states", Work::show_webhooks);
         if !app.webhooks.is_off {
             tasks.spawn("webhooks", |work| work.webhooks.run());
             tasks.spawn("webhook_results", |work| work.webhooks.settle());
@@ -187,6 +190,14 @@ impl Work {
             ticks.tick().await;
             let given = notices::give(&self.db, &self.expiry_notices, Timestamp::now());
             self.run("notices", given).await;
+        }
+    }
+
+    async fn show_webhooks(self) {
+        let mut ticks = ticks_each(WEBHOOK_STATES_INTERVAL);
+        loop {
+            ticks.tick().await;
+            self.run("webhook_states", self.webhooks.show_states()).await;
         }
     }
 

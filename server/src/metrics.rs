@@ -99,6 +99,12 @@ metrics! {
     /// Requests to the receivers of webhooks, by outcome: delivered, or why not.
     webhook_deliveries: Family<OutcomeLabel, Counter> =
         "licd_webhook_deliveries", Family::default();
+    /// Webhooks of all tenants, by state: healthy, failing or disabled.
+    webhooks: Family<StateLabel, Gauge> = "licd_webhooks", Family::default();
+    /// For how many seconds the webhook has failed that fails for longest.
+    webhook_failing_seconds: Gauge = "licd_webhook_failing_seconds", Gauge::default();
+    /// Events that were given up, because their receivers refused them or were away too long.
+    webhook_given_up: Counter = "licd_webhook_events_given_up", Counter::default();
     /// The most events that a webhook with something to send has before it.
     webhook_pending: Gauge = "licd_webhook_pending_events", Gauge::default();
     /// By how much the clock of this node is ahead of PostgreSQL's.
@@ -144,6 +150,11 @@ pub struct OutcomeLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct QueueLabel {
     pub queue: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct StateLabel {
+    pub state: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

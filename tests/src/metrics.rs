@@ -189,6 +189,7 @@ async fn tasks_show_when_they_last_succeeded() {
         "outcomes_retention",
         "sessions_retention",
         "webhook_failures_retention",
+        "webhook_states",
         "webhooks",
     ];
     let mut supervised = vec![
@@ -199,6 +200,7 @@ async fn tasks_show_when_they_last_succeeded() {
         "phrases",
         "reads",
         "webhook_results",
+        "webhook_states",
         "webhooks",
         "writes",
     ];
@@ -251,4 +253,35 @@ async fn metrics_hold_nothing_of_callers() {
         assert!(!after.text.contains(own), "{own}");
     }
     assert!(after.text.contains("route=\"/api/v1/admin/licenses/{id}\""), "{}", after.text);
+}
+
+/// One dead receiver of many is seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_are_counted_by_state() {
+    let (database, key) = (TestDatabase::ready().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let admin = licd.caller(&key);
+    for n in 0..3 {
+        let body = json!({ "url": format!("https://127.0.0.1:1/{n}"), "types": ["seat.*"] });
+        let made = admin.post("/api/v1/admin/webhooks", body).await;
+        if n == 0 {
+            let off = json!({ "enabled": false });
+            admin.patch(&format!("/api/v1/admin/webhooks/{}", made.id()), off).await.data();
+        }
+    }
+    assert!(licd.stop().success());
+    let failing =
+        "update webhooks set failing_since = $1 where disabled_at is null and url like '%2'";
+    let since = common::Timestamp::now().plus(-chrono::TimeDelta::hours(2));
+    let db = database.open().await;
+    db.write().await.unwrap().query(failing).bind(since).execute().await.unwrap();
+    db.close().await;
+    let shown = Shown::start(&database.url);
+    until("the webhooks are counted", async || {
+        let scrape = shown.scrape().await;
+        let states = scrape.by_label("licd_webhooks", "state");
+        states == BTreeMap::from([("disabled", 1.0), ("failing", 1.0), ("healthy", 1.0)])
+            && scrape.value("licd_webhook_failing_seconds", &[]) > Some(7000.0)
+    })
+    .await;
 }

@@ -15,7 +15,6 @@ use sqlx::{ConnectOptions, Executor, PgConnection, Row};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::postgres::PgConnections;
-use super::url::OPTIONS;
 use super::{Result, with_timeout};
 
 /// How often the watch checks whether the primary still accepts writes.
@@ -23,6 +22,29 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a server may take to show whether it accepts writes.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The options after `?` that the driver or licd knows. The driver ignores others, so
+/// `sslmod=require` would silently leave connections unencrypted.
+pub(super) const OPTIONS: [&str; 19] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+    "pooler",
+];
 /// The URL option for a pooler that assigns connections per transaction.
 pub(super) const POOLER: &str = "pooler=transaction";
 

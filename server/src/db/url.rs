@@ -7,31 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::files::{self, PermissionProblem};
-use super::hosts::{Hosts, POOLER};
+use super::hosts::{Hosts, OPTIONS, POOLER};
 
-/// The options after `?` that the driver or licd knows. The driver ignores others, so
-/// `sslmod=require` would silently leave connections unencrypted.
-pub(super) const OPTIONS: [&str; 19] = [
-    "sslmode",
-    "ssl-mode",
-    "sslrootcert",
-    "ssl-root-cert",
-    "ssl-ca",
-    "sslcert",
-    "ssl-cert",
-    "sslkey",
-    "ssl-key",
-    "statement-cache-capacity",
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "user",
-    "password",
-    "application_name",
-    "options",
-    "pooler",
-];
 /// Options of PostgreSQL's own programs that ask for what licd does anyway, with the values that do.
 /// Hosted services print them.
 const IMPLIED: [(&str, &[&str]); 4] = [

@@ -23,7 +23,7 @@ use super::turn::{Progress, Shared, Turn};
 use crate::db::{self, Db};
 use crate::error::LineLimit;
 use crate::fair::Turns;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, StateLabel};
 use crate::secrets::{Place, SecretError, SecretKeys};
 use crate::store::Scope;
 use crate::store::webhooks::StoredWebhook;
@@ -142,6 +142,21 @@ impl Sender {
     /// Writes how turns went, for ever.
     pub async fn settle(self: Arc<Self>) {
         self.shared.settlements.run(&self.shared.db, &self.shared.metrics).await;
+    }
+
+    /// Counts the webhooks of all tenants by state, for the metrics.
+    pub async fn show_states(&self) -> db::Result<()> {
+        let (metrics, now) = (&self.shared.metrics, Timestamp::now());
+        let found = sending::states(&mut self.shared.db.read().await?).await?;
+        let healthy = found.webhooks - found.failing - found.disabled;
+        let states =
+            [("healthy", healthy), ("failing", found.failing), ("disabled", found.disabled)];
+        for (state, count) in states {
+            metrics.webhooks.get_or_create(&StateLabel { state }).set(count);
+        }
+        let longest = found.failing_since.map_or(0, |since| now.since(since).num_seconds());
+        metrics.webhook_failing_seconds.set(longest.max(0));
+        Ok(())
     }
 
     /// Sends, for ever.

@@ -74,6 +74,8 @@ impl Settlements {
             let written = write(db, batch.iter().map(|(settled, _)| settled)).await;
             metrics.task_ran("webhook_results", &written);
             let held = written.unwrap_or_default();
+            let settled = batch.iter().zip(&held).filter(|(_, holds)| **holds);
+            metrics.webhook_given_up.inc_by(settled.map(|((it, _), _)| it.given_up()).sum());
             for (at, (_, tell)) in batch.drain(..).enumerate() {
                 // Who does not wait any more was stopped.
                 let _ = tell.send(held.get(at).copied().unwrap_or(false));
@@ -99,6 +101,12 @@ async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Res
 }
 
 impl Settled {
+    /// How many events were given up; a range that expired counts as one.
+    fn given_up(&self) -> u64 {
+        let failures = self.settlements.iter().flat_map(|it| &it.failures);
+        failures.filter(|it| it.gave_up).count() as u64 + u64::from(self.expired.is_some())
+    }
+
     async fn write(&self, tx: &mut Tx, events: &mut Vec<(Origin, NewEvent)>) -> db::Result<bool> {
         let (scope, id, state) = (self.scope, self.webhook.id, self.state);
         let after = with_state(self.webhook.clone(), state, self.now);

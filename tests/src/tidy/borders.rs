@@ -366,6 +366,7 @@ fn store_functions_take_their_scope() {
         // Webhooks of all worlds have their turns.
         "webhooks/sending::due",
         "webhooks/sending::claim",
+        "webhooks/sending::states",
         // One key seals in all worlds.
         "sealed::any",
         // What an older release wrote is completed in all scopes alike.

@@ -238,6 +238,27 @@ pub async fn fail(
     Ok(())
 }
 
+/// How many webhooks of all worlds there are, how many fail or are disabled, and since when the
+/// longest has failed.
+#[derive(sqlx::FromRow)]
+pub struct WebhookStates {
+    pub webhooks: i64,
+    pub failing: i64,
+    pub disabled: i64,
+    pub failing_since: Option<Timestamp>,
+}
+
+pub async fn states(conn: &mut Conn) -> Result<WebhookStates> {
+    conn.query(
+        "select count(*) as webhooks, count(disabled_at) as disabled,
+             count(case when disabled_at is null then failing_since end) as failing,
+             min(case when disabled_at is null then failing_since end) as failing_since
+         from webhooks",
+    )
+    .fetch_one()
+    .await
+}
+
 /// Deletes the oldest failures of a webhook beyond those that are kept.
 pub async fn forget_many(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
     for (gave_up, most) in [(false, MOST_FAILURES), (true, MOST_GIVEN_UP)] {
