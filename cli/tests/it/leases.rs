@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::leases::LEASE;
-use crate::support::{FakeServer, Home, LICENSE, PRODUCT, Reply, answer, service};
+use crate::support::{FakeServer, Home, LICENSE, PRODUCT, Reply, answer, service, usage};
 
 #[test]
 fn a_file_gets_a_lease_or_nothing() {
@@ -93,4 +93,24 @@ fn a_seat_with_a_lease_is_taken_away_on_demand() {
     let ran = Home::with(&refusing).run(&["licenses", "unassign", LICENSE, "alice"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
     assert!(ran.stderr.contains("--leases drop"), "{}", ran.stderr);
+}
+
+/// What was issued cannot be called back, so whoever revokes a license is told.
+#[test]
+fn a_revocation_tells_who_stays_licensed_offline() {
+    let server = FakeServer::answering(|request| match &*request.path {
+        path if path.contains("/usage") => {
+            let mut usage = usage(2);
+            usage["activations"][0]["leasedUntil"] = json!("2999-01-01T00:00:00.000Z");
+            Reply::data(200, &usage)
+        }
+        _ => answer(request),
+    });
+    let home = Home::with(&server);
+    for (verb, is_told) in [("suspend", true), ("revoke", true), ("activate", false)] {
+        let ran = home.run(&["licenses", verb, LICENSE, "--yes"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let told = "1 user stays licensed offline, the last until 2999-01-01T00:00:00.000Z";
+        assert_eq!(ran.stderr.contains(told), is_told, "{verb}: {}", ran.stderr);
+    }
 }

@@ -6,6 +6,7 @@ use common::{SetStatus, Status};
 
 use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, past, status_cell};
 use crate::bulk::{ItemResults, for_each_item};
+use crate::client::LicenseWithSeats;
 use crate::commands::nothing_to_do;
 use crate::commands::prelude::*;
 use crate::context::MAX_UNCONFIRMED;
@@ -27,7 +28,26 @@ pub async fn set(ctx: &Context, args: LicensesArg, status: Status) -> Result<Vie
         }
     })
     .await?;
+    if let (true, [one]) = (status != Status::Active, changed.done.as_slice()) {
+        note_leases(ctx, &one.was).await?;
+    }
     show(ctx, &changed, status)
+}
+
+/// Says until when users stay licensed offline, whom a new status does not reach.
+async fn note_leases(ctx: &Context, license: &LicenseWithSeats) -> Result<()> {
+    if license.seats.used == 0 {
+        return Ok(());
+    }
+    let usage = ctx.client().await?.licenses().usage(license.id, None).await?;
+    let leases = usage.activations.iter().filter_map(|it| it.activation.lease_until(ctx.now));
+    let (count, last) = leases.fold((0, None), |(n, last), until| (n + 1, last.max(Some(until))));
+    if let Some(last) = last {
+        let users =
+            if count == 1 { "1 user stays".to_owned() } else { format!("{count} users stay") };
+        ctx.note(&format!("{users} licensed offline, the last until {last}"));
+    }
+    Ok(())
 }
 
 /// Asks before licenses stop working: a person in live mode always, a script for revocations and
