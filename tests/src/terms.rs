@@ -256,7 +256,7 @@ async fn days_start_with_the_first_validation() {
     assert!(app.get_license(&license).await["terms"].is_null());
 }
 
-/// What is paid for is what the user gets.
+/// A buyer who pays for a year gets a year.
 #[tokio::test]
 async fn a_waiting_license_takes_the_days_of_its_new_plan() {
     let app = App::start().await;

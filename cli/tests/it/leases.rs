@@ -95,7 +95,7 @@ fn a_seat_with_a_lease_is_taken_away_on_demand() {
     assert!(ran.stderr.contains("--leases drop"), "{}", ran.stderr);
 }
 
-/// What was issued cannot be called back, so whoever revokes a license is told.
+/// Leases cannot be called back, so the administrator learns how long they last.
 #[test]
 fn a_revocation_tells_who_stays_licensed_offline() {
     let server = FakeServer::answering(|request| match &*request.path {

@@ -211,7 +211,7 @@ impl KeyGate {
         }
     }
 
-    /// Fails if the key has caused too many events of leases and releases lately. Counts a request
+    /// Fails if the leases and releases of the key exceed its allowance of events. Counts a request
     /// once.
     pub fn admit_seat_event(
         &self,

@@ -159,7 +159,7 @@ impl Connector {
 }
 
 /// Whether the address is one of this host, whose services may trust it. Decided without a
-/// connection, so that nobody learns which ports are open.
+/// connection, so that a tenant cannot find out which ports are open.
 fn is_own(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,5 +1,5 @@
-//! Lookups of host names. A lookup occupies a thread until the system's resolver returns, also when
-//! nobody waits for it any more. So each tenant has a share of the lookups, and a name that the
+//! Lookups of host names. A lookup occupies a thread until the system's resolver returns, even after
+//! its delivery has timed out. So each tenant has a share of the lookups, and a name that the
 //! resolver hung on is not looked up again for a while, whatever webhooks it stands in.
 
 use std::collections::HashMap;
@@ -101,7 +101,7 @@ impl Lookups {
         hung.insert(name.to_owned(), until);
     }
 
-    /// The tenant's permits. They exist as long as somebody holds one or waits for one.
+    /// Returns the permits of a tenant. They exist while a lookup holds one or waits for one.
     fn share(&self, tenant: TenantId) -> Arc<Semaphore> {
         let mut tenants = self.tenants.lock();
         tenants.retain(|_, share| share.strong_count() > 0);

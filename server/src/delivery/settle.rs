@@ -101,7 +101,7 @@ async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Res
 }
 
 impl Settled {
-    /// How many events were given up; a range that expired counts as one.
+    /// Returns the number of events that were given up. A range that expired counts as one.
     fn given_up(&self) -> u64 {
         let failures = self.settlements.iter().flat_map(|it| &it.failures);
         failures.filter(|it| it.gave_up).count() as u64 + u64::from(self.expired.is_some())

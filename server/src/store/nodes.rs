@@ -6,7 +6,7 @@ use common::Timestamp;
 use super::uptime::LONGEST_GAP;
 use crate::db::{Conn, Result};
 
-/// How long the row of a node is kept that did not stop by itself.
+/// Retention of the row of a node that was killed.
 const KEPT: TimeDelta = TimeDelta::days(1);
 
 /// Notes that the node serves, at a time of the clock that all nodes share.

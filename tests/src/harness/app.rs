@@ -100,7 +100,7 @@ impl App {
         Self::first_on(database, db, config).await
     }
 
-    /// The keys of which make ten new users or events of leases at once, then one in ten seconds.
+    /// Each key may make ten new users, and ten events of leases, and then one in ten seconds.
     pub async fn with_few_new_users() -> Self {
         Self::with(Config { new_users: "6/m".parse().unwrap(), ..quiet() }).await
     }

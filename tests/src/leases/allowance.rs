@@ -1,5 +1,5 @@
-//! A key causes only so many events of leases and releases. A seat that is leased already stays so,
-//! for whatever device; what would change a seat is refused.
+//! The allowance of events that a key has for leases and releases. Beyond it, a leased seat gets
+//! leases for other devices without events, and first leases and releases are refused.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn past_its_allowance_a_key_gets_leases_without_events_and_no_first_one() 
         let answer = sold.lease(&app, "ada", json!({ "device": device.to_string() })).await;
         assert!(answer["lease"].is_object(), "for device {device}: {}", answer.body);
     }
-    // A few are earned meanwhile.
+    // The allowance refills while the test runs.
     let leases = recorded(&app, EVENTS).await;
     assert!((10..20).contains(&leases), "{leases}");
     let body = json!({ "userId": "bob", "productId": sold.product });

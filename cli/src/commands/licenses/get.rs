@@ -13,7 +13,7 @@ use crate::commands::prelude::*;
 const SHOWN_SEATS: usize = 25;
 /// How many assignments are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;
-/// How many license keys are shown.
+/// Maximum number of license keys in the card.
 const SHOWN_KEYS: usize = 3;
 /// How many users without a seat are shown.
 const SHOWN_WAITING: usize = 10;

@@ -34,7 +34,7 @@ pub async fn set(ctx: &Context, args: LicensesArg, status: Status) -> Result<Vie
     show(ctx, &changed, status)
 }
 
-/// Says until when users stay licensed offline, whom a new status does not reach.
+/// Notes how long users stay licensed by leases, which a new status cannot end.
 async fn note_leases(ctx: &Context, license: &LicenseWithSeats) -> Result<()> {
     if license.seats.used == 0 {
         return Ok(());

@@ -238,8 +238,7 @@ pub async fn fail(
     Ok(())
 }
 
-/// How many webhooks of all worlds there are, how many fail or are disabled, and since when the
-/// longest has failed.
+/// Counts of the webhooks of all worlds, and the time since which one of them has failed longest.
 #[derive(sqlx::FromRow)]
 pub struct WebhookStates {
     pub webhooks: i64,
