@@ -49,11 +49,22 @@ REFUSALS = {
         "key",
         "8 to 4096 letters|at least 12 letters",
     ),
+    # Emoji, arrows and combining marks.
+    "a license key has no character that none contains": (
+        "invalid_request",
+        "key",
+        "which no license key contains",
+    ),
+    "a search for license keys has four characters": (
+        "invalid_request",
+        "search",
+        "at least 4 letters",
+    ),
     "a license has one end": ("invalid_request", "expiresAt", "not both"),
     "a license waits or has an end": ("invalid_request", "startsWithDays", "or has an end"),
     "few seats are floating": ("invalid_request", "seatIdleMinutes", "10,000 seats"),
     "a webhook has an address that may be reached": ("invalid_request", "url", "http"),
-    "a type of events exists": ("invalid_request", "types.*", "the type of an event"),
+    "a type of events exists": ("invalid_request", "types?.*", "the type of an event"),
     "a replay begins with an event that there is": (
         "invalid_request",
         "after",

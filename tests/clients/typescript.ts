@@ -293,7 +293,7 @@ test('license keys', async () => {
     assert.equal(failure.code, 'license_key_used_up');
     const [listed] = (await api.licenseKeys.listLicenseKeys({ id })).data;
     assert.deepEqual([listed?.id, listed?.uses], [created.id, 1]);
-    const search = created.suffix;
+    const search = created.suffix ?? '';
     const found = (await api.licenseKeys.searchLicenseKeys({ search })).data;
     assert.ok(found.some((key) => key.id === created.id));
     const findLicenseKey = { key: created.key };
