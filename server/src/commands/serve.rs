@@ -9,7 +9,7 @@ use common::{ApiKey, Mode};
 use licd::MetricsEndpoint;
 use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::config::{Config, WebhookSettings};
-use licd::db::inspect;
+use licd::db::{DatabaseUrl, inspect};
 use licd::delivery::addresses::AddressRules;
 use licd::http::{Tls, TrustedProxies};
 use licd::networks::Networks;
@@ -118,6 +118,11 @@ impl Serve {
             tls: tls.clone(),
             ..Config::default()
         };
+        // Before the database is open: to close a second connection to an SQLite file would drop the
+        // locks that show other programs that it is in use.
+        if matches!(url, DatabaseUrl::Sqlite(_)) {
+            report_missing_keys(&url, &config).await;
+        }
         let opening = self.database.open();
         let (db, listener) = starting::answer_while(opening, listener, &config).await?;
         let db = db?;
@@ -128,13 +133,8 @@ impl Serve {
                 tenants::bootstrap(&db, &key, || announce(&key)).await?
             }
         };
-        if let Ok(sealed) = inspect::sealed(&url).await {
-            for missing in missing_keys(&config.secret_keys, &sealed) {
-                tracing::error!(
-                    missing,
-                    "this node cannot open all secrets; add the secret key to LICD_SECRET_KEY_FILE"
-                );
-            }
+        if matches!(url, DatabaseUrl::Postgres(_)) {
+            report_missing_keys(&url, &config).await;
         }
         signals::until_stopped(tls, async move |stop| {
             let metrics = metrics_listener.map(show_metrics).transpose()?;
@@ -196,6 +196,17 @@ impl Serve {
     fn may_speak_http(&self, address: SocketAddr) -> bool {
         let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.0.is_empty());
         address.ip().to_canonical().is_loopback() || has_proxy || self.allow_http
+    }
+}
+
+/// Logs what is sealed with secret keys that this node lacks.
+async fn report_missing_keys(url: &DatabaseUrl, config: &Config) {
+    let Ok(sealed) = inspect::sealed(url).await else { return };
+    for missing in missing_keys(&config.secret_keys, &sealed) {
+        tracing::error!(
+            missing,
+            "this node cannot open all secrets; add the secret key to LICD_SECRET_KEY_FILE"
+        );
     }
 }
 
