@@ -163,7 +163,7 @@ fn a_malformed_address_is_not_repeated() {
         ("postgres://licd:SECRET@db:54321x/licd", "the port must be a number"),
         ("postgres://licd:SECRET@db:0/licd", "the port must be a number"),
         ("postgres://licd:SECRET@db/licd?sslmode=maybe", "sslmode must be one of disable, allow"),
-        ("postgres://licd:SECRET@db/licd?sslmod=require", "an option after `?` is unknown"),
+        ("postgres://licd:SECRET@db/licd?sslmod=require", "the option sslmod after `?` is unknown"),
         ("mysql://licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
         ("licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
         ("sqlite://", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),

@@ -193,6 +193,7 @@ async fn revocations_hold_on_every_node_at_once() {
 /// A node with another secret key replaces no signing keys that a living node can open. Nodes that
 /// have stopped do not count, and neither does its own earlier run.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL, in which nodes write the ids of their secret keys"]
 async fn a_node_with_another_secret_key_abandons_nothing_that_others_can_open() {
     let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
