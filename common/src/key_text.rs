@@ -17,7 +17,7 @@ const MADE: usize = 5 * GROUP;
 const SHORTEST: usize = 8;
 const SHORT: usize = 12;
 const LONGEST: usize = 4096;
-/// What support sees of a key.
+/// Maximum number of characters that support sees of a key.
 const SUFFIX: usize = 6;
 /// With what the keys of one other service end.
 const VERSION_MARK: &str = "V3";
@@ -64,7 +64,7 @@ impl KeyText {
         Self { given, form }
     }
 
-    /// The key as it was typed. Whoever calls this sees to it that it goes nowhere else.
+    /// The key as it was typed. Callers must neither log nor store it.
     pub fn expose(&self) -> &str {
         &self.given
     }
@@ -74,15 +74,15 @@ impl KeyText {
         &self.form
     }
 
-    /// Whether it has the form of the keys that licd makes, and whether its check fits: then nobody
-    /// guessed it.
+    /// Whether the check of the key fits, because then it was not guessed. `None` if the key has not
+    /// the form of those that licd makes.
     pub fn check(&self) -> Option<bool> {
         let (body, check) = self.form.split_at_checked(MADE - 1)?;
         let given = check.parse::<char>().ok().filter(|given| value(*given).is_some())?;
         Some(check_character(body)? == given)
     }
 
-    /// Whether so few characters are easily guessed.
+    /// Whether the key has fewer than 12 characters, which are easily guessed.
     pub fn is_short(&self) -> bool {
         self.form.chars().count() < SHORT
     }

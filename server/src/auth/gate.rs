@@ -66,7 +66,7 @@ impl CallerInfo {
 
     /// Whether the key had caused too many events of leases and releases for this request.
     pub fn exceeded_seat_events(&self) -> bool {
-        matches!(self.0.seat_event.get(), Some(Allowance::Refused { .. }))
+        self.0.seat_event.get().is_some_and(|allowance| allowance.wait().is_some())
     }
 
     /// What remains of the key's rate.
@@ -204,11 +204,8 @@ impl KeyGate {
         user: &ExternalId,
         caller: &CallerInfo,
     ) -> Result<(), Error> {
-        let count = || self.new_users.check_many(key, weight(user));
-        match *caller.0.new_user.get_or_init(count) {
-            Allowance::Refused { wait, .. } => Err(Error::TooManyNewUsers(wait)),
-            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
-        }
+        let allowance = once(&caller.0.new_user, &self.new_users, key, user);
+        allowance.wait().map_or(Ok(()), |wait| Err(Error::TooManyNewUsers(wait)))
     }
 
     /// Fails if the leases and releases of the key exceed its allowance of events. Counts a request
@@ -219,17 +216,24 @@ impl KeyGate {
         user: &ExternalId,
         caller: &CallerInfo,
     ) -> Result<(), Error> {
-        let count = || self.seat_events.check_many(key, weight(user));
-        match *caller.0.seat_event.get_or_init(count) {
-            Allowance::Refused { wait, .. } => Err(Error::TooManySeatEvents(wait)),
-            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
-        }
+        let allowance = once(&caller.0.seat_event, &self.seat_events, key, user);
+        allowance.wait().map_or(Ok(()), |wait| Err(Error::TooManySeatEvents(wait)))
     }
 
     /// Fails if the key has opened too many sessions lately.
     pub fn admit_sign_in(&self, key: KeyId) -> Result<(), Error> {
         self.sign_ins.check(key).into_result()
     }
+}
+
+/// Counts a request about this user, unless it was counted before.
+fn once(
+    counted: &OnceLock<Allowance>,
+    limiter: &Limiter,
+    key: KeyId,
+    user: &ExternalId,
+) -> Allowance {
+    *counted.get_or_init(|| limiter.check_many(key, weight(user)))
 }
 
 /// How many new users one counts as. The identifier is stored eight times in tables and indexes, and

@@ -239,9 +239,14 @@ pub enum Allowance {
 
 impl Allowance {
     pub fn into_result(self) -> Result<(), Error> {
+        self.wait().map_or(Ok(()), |wait| Err(Error::RateLimited(wait)))
+    }
+
+    /// Returns the whole seconds until the next request is allowed, if this one was refused.
+    pub fn wait(self) -> Option<u64> {
         match self {
-            Self::Refused { wait, .. } => Err(Error::RateLimited(wait)),
-            Self::Unlimited | Self::Granted { .. } => Ok(()),
+            Self::Refused { wait, .. } => Some(wait),
+            Self::Unlimited | Self::Granted { .. } => None,
         }
     }
 }
