@@ -25,7 +25,7 @@ pub use people::{did_you_mean, label, oddity, similar_users, spelled, visible};
 pub use printer::Printer;
 pub use resolve::{
     NameIndex, PlanOfProduct, find_user, key, keys_named, license, no_user, past_user, plan, plans,
-    plans_by_product, user,
+    plans_by_product, present_user, user,
 };
 pub use same_name::{SameNameFlags, refuse_taken_name};
 pub use search::{Purpose, all, named};

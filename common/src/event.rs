@@ -35,6 +35,7 @@ string_enum! {
         UserCreated = "user.created",
         UserUpdated = "user.updated",
         UserDeleted = "user.deleted",
+        UserForgotten = "user.forgotten",
         KeyCreated = "key.created",
         KeyRolled = "key.rolled",
         KeyRevoked = "key.revoked",

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    DeviceName, ExternalId, InvalidAnswer, LeaseId, LicenseId, Open, ProductId, Timestamp,
-    TtlSeconds, ValidAnswer,
+    AssignmentId, DeviceName, ExternalId, InvalidAnswer, LeaseId, LicenseId, Open, ProductId,
+    Timestamp, TtlSeconds, UserId, ValidAnswer,
 };
 
 /// The body of `POST /api/v1/lease`.
@@ -108,6 +108,24 @@ string_enum! {
         /// the license.
         Drop = "drop",
     }
+}
+
+/// A lease that holds a seat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct RunningLease {
+    /// The id of the user's assignment to the license.
+    pub id: AssignmentId,
+    /// The internal id of the user.
+    pub user_id: UserId,
+    /// The caller's own identifier of the user.
+    pub external_id: ExternalId,
+    pub license_id: LicenseId,
+    /// The device that the last lease was issued for, if the request named one.
+    pub device: Option<DeviceName>,
+    /// The end of the last lease plus five minutes: the seat cannot be freed before.
+    pub leased_until: Timestamp,
 }
 
 /// A seat that stays where it is, since a lease holds it.

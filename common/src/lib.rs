@@ -58,7 +58,9 @@ pub use key::{
     RollKey, Tenant,
 };
 pub use key_text::KeyText;
-pub use lease::{Lease, LeaseAnswer, LeaseReason, LeasedAnswer, LeasedSeat, OnLease, RequestLease};
+pub use lease::{
+    Lease, LeaseAnswer, LeaseReason, LeasedAnswer, LeasedSeat, OnLease, RequestLease, RunningLease,
+};
 pub use lease_token::{LeaseClaims, NotALease};
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,
@@ -82,10 +84,13 @@ pub use signing_key::{
 pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
-pub use user::{CreateUser, UpdateUser, User, UserField};
+pub use user::{
+    CreateUser, ForgetUser, ForgottenUser, RemainingData, RemainingType, UpdateUser, User,
+    UserField,
+};
 pub use validation::{
-    Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, Remedy, RemedyType, Term,
-    ValidAnswer, Validate, Validation, Verdict,
+    Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, Remedy, RemedyType, RenamedUser,
+    Term, ValidAnswer, Validate, Validation, Verdict,
 };
 pub use webhook::{
     CreateWebhook, CreatedWebhook, Delivery, DisabledReason, EventPattern, ReplayWebhook,

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
-use crate::{ExternalId, Line, Metadata, MetadataPatch, Name, TenantId, Timestamp, UserId};
+use crate::{
+    ExternalId, LicenseId, Line, Metadata, MetadataPatch, Name, Open, TenantId, Timestamp, UserId,
+};
 
 /// A user of the vendor's application, created by an administrator or by the first validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,5 +87,63 @@ string_enum! {
         Email = "email",
         Name = "name",
         Metadata = "metadata",
+    }
+}
+
+/// The body of `POST /api/v1/admin/users/{id}/forget`.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForgetUser {
+    /// Whether the present and former external ids are replaced by `forgotten-…` too, since they are
+    /// often addresses. The application must then send the new one. Absent: false.
+    pub external_id: Option<bool>,
+}
+
+/// A user whose personal data was removed, and the data that remains.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ForgottenUser {
+    /// The internal id of the user.
+    pub user_id: UserId,
+    /// The external id: `forgotten-…` if it was replaced.
+    pub external_id: ExternalId,
+    /// Number of events from which data was removed.
+    pub changed_events: i64,
+    /// The data about the user that remains.
+    pub remaining: Vec<RemainingData>,
+}
+
+/// Data about a forgotten user that remains.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RemainingData {
+    #[serde(rename = "type")]
+    pub kind: Open<RemainingType>,
+    /// The data in a sentence, and how to remove it.
+    pub description: String,
+    /// The license; null for other data.
+    pub license_id: Option<LicenseId>,
+    /// The time at which the data is gone; null if it stays until you remove it.
+    pub until: Option<Timestamp>,
+}
+
+string_enum! {
+    /// Data about a forgotten user. Later versions may have more.
+    RemainingType, "the type of data that remains" {
+        /// The name and metadata of a license, which may name its customer.
+        License = "license",
+        /// The external id, if it was not replaced.
+        ExternalId = "external_id",
+        /// Offline leases, which contain the external id and the name of a device.
+        Lease = "lease",
+        /// Responses that are stored for their `Idempotency-Key`.
+        StoredResponse = "stored_response",
+        /// Events that receivers of webhooks already have.
+        Delivery = "delivery",
+        /// Backups of the database.
+        Backup = "backup",
     }
 }

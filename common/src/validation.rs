@@ -6,7 +6,7 @@ use crate::string_enum::string_enum;
 use crate::{
     Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, LicenseKeyId, MaxSeats,
     Name, Open, ProductId, SeatIdleMinutes, Status, Terms, Timestamp, UsageActivation, User,
-    UserRefusal,
+    UserId, UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -145,6 +145,23 @@ pub struct Explanation<S = Status> {
     /// external id, email or name is the same but for case, accents and signs. One may be meant.
     #[serde(default)]
     pub similar_users: Vec<User>,
+    /// If the user is not licensed: the user who had this external id before and has another one now.
+    /// The application may still send the former one. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<RenamedUser>,
+}
+
+/// A user who had another external id before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RenamedUser {
+    /// The internal id of the user.
+    pub user_id: UserId,
+    /// The present external id.
+    pub external_id: ExternalId,
+    /// The time at which the user lost the former external id.
+    pub renamed_at: Timestamp,
 }
 
 /// An assigned license and its verdict.

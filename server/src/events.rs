@@ -322,6 +322,17 @@ impl NewEvent {
         Self::of_user(EventType::UserDeleted, user)
     }
 
+    /// The personal data of the user was removed. The object has only the ids.
+    pub fn user_forgotten(id: UserId, external_id: &ExternalId) -> Self {
+        let related = RelatedRecords {
+            user_id: Some(id),
+            external_id: Some(external_id.clone()),
+            ..RelatedRecords::default()
+        };
+        let object = serde_json::json!({ "id": id, "externalId": external_id });
+        Self::new(EventType::UserForgotten, (SubjectType::User, id.to_string()), related, &object)
+    }
+
     /// An event about a webhook. Of its address only scheme and host are told, as the rest may be a
     /// secret.
     pub fn of_webhook(kind: EventType, id: WebhookId, facts: &WebhookFacts<'_>) -> Self {

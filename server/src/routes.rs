@@ -149,6 +149,11 @@ fn validation() -> ApiRouter<App> {
                  until the lease ends. The seat is counted and not given away as long. Where the \
                  validation is valid and there is no lease, `lease` is null and `leaseReason` says \
                  why. Safe to repeat if a response is lost.")))
+        .api_route("/api/v1/admin/leases",
+            get_with(leases::list, op("listLeases", "List the leases that hold a seat",
+                "Lists the seats that a lease holds now, in the order of assignment. Their users \
+                 stay licensed offline until `leasedUntil`, also if the license is suspended, \
+                 revoked or taken from them.")))
         .api_route("/api/v1/release",
             post_with(validate::release, op("release", "Give back a user's floating seats",
                 "For an application that ends: frees the seats that the user holds on licenses with \
@@ -224,6 +229,13 @@ fn users() -> ApiRouter<App> {
             .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats",
                 "Removes all licenses from the user, frees the seats and deletes the user. \
                  Returns the user as it was.")))
+        .api_route("/api/v1/admin/users/{id}/forget",
+            post_with(users::forget, op("forgetUser", "Remove a user's personal data",
+                "Removes name, email and metadata from the user, from the user's assignments and \
+                 from all events, and with `externalId` also replaces the present and former \
+                 external ids there. Licenses, seats and leases stay. `id` is the internal id, or \
+                 the external id, percent-encoded; both may be those of a deleted user. Records \
+                 `user.forgotten` last, and returns what remains and until when. Safe to repeat.")))
 }
 
 #[rustfmt::skip]

@@ -9,13 +9,14 @@ use std::pin::pin;
 use std::str::FromStr;
 
 use common::{
-    AssignLicense, Assignment, Claim, CreateKey, CreateLicense, CreatePlan, CreateProduct,
-    CreateUser, CreateWebhook, Delivery, Event, EventId, Explain, ExternalId, FindLicenseKey,
-    KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId, List, OnKeys, OnLease, Plan,
-    PlanId, Product, ProductId, RefusalId, ReleaseSeat, Released, ReplayWebhook, RequestLease,
-    ResendEvent, Retried, RevokeKey, RollKey, RotateSigningKeys, SetStatus, SigningKeyId,
-    Statistics, Timestamp, TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
-    UpdateWebhook, User, UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
+    AssignLicense, Assignment, AssignmentId, Claim, CreateKey, CreateLicense, CreatePlan,
+    CreateProduct, CreateUser, CreateWebhook, Delivery, Event, EventId, Explain, ExternalId,
+    FindLicenseKey, ForgetUser, ForgottenUser, KeyId, LicenseAssignment, LicenseId, LicenseKey,
+    LicenseKeyId, List, OnKeys, OnLease, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat,
+    Released, ReplayWebhook, RequestLease, ResendEvent, Retried, RevokeKey, RollKey,
+    RotateSigningKeys, RunningLease, SetStatus, SigningKeyId, Statistics, Timestamp,
+    TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook, User,
+    UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -91,6 +92,7 @@ records! {
     keys: Key = "/api/v1/admin/keys", KeyId, shown as Key;
     webhooks: Webhook = "/api/v1/admin/webhooks", WebhookId, shown as Webhook;
     signing_keys: SigningKey = "/api/v1/signing-keys", SigningKeyId, shown as SigningKey;
+    leases: RunningLease = "/api/v1/admin/leases", AssignmentId, shown as RunningLease;
     events: Event = "/api/v1/admin/events", EventId, shown as Event;
     refusals: UserRefusal = "/api/v1/admin/refusals", RefusalId, shown as UserRefusal;
 }
@@ -278,6 +280,14 @@ impl Records<'_, License> {
     ) -> Done<LicenseAssignment> {
         let path = self.taking_seats(&format!("{}/transfer", Self::path(id)));
         self.client.write(Method::POST, &path, Some(body)).await
+    }
+}
+
+impl Records<'_, User> {
+    /// Removes the personal data of a user: by the internal id, or by the external id of a user who
+    /// was deleted.
+    pub async fn forget(self, id: &str, body: &ForgetUser) -> Done<ForgottenUser> {
+        self.client.write(Method::POST, &format!("{}/forget", Self::path(id)), Some(body)).await
     }
 }
 

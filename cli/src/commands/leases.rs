@@ -1,5 +1,7 @@
-//! `licctl leases`: gives a machine without a network its lease, and looks at one.
+//! `licctl leases`: lists running leases, gives a machine without a network its lease, and checks
+//! one.
 
+mod list;
 mod verify;
 
 use common::{DeviceName, ExternalId, Lease, LeaseReason, Open, RequestLease};
@@ -12,6 +14,8 @@ use crate::output::Ttl;
 
 #[derive(Subcommand)]
 pub enum Verb {
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
     Issue(IssueArgs),
     Verify(verify::VerifyArgs),
 }
@@ -40,6 +44,7 @@ pub struct IssueArgs {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
+        Verb::List(args) => list::run(ctx, args).await,
         Verb::Issue(args) => issue(ctx, args).await,
         Verb::Verify(args) => verify::run(ctx, args).await,
     }

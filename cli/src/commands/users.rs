@@ -1,6 +1,8 @@
-//! `licctl users`: list, show, create, update, delete and import users.
+//! `licctl users`: list, show, create, update, delete, export, forget and import users.
 
 mod delete;
+mod export;
+mod forget;
 mod get;
 mod import;
 
@@ -50,6 +52,8 @@ pub enum Verb {
     /// Change the email, name or metadata of a user
     Update(UpdateArgs),
     Delete(delete::DeleteArgs),
+    Export(export::ExportArgs),
+    Forget(forget::ForgetArgs),
     Import(import::ImportArgs),
 }
 
@@ -112,6 +116,8 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
         Verb::Delete(args) => delete::run(ctx, args).await,
+        Verb::Export(args) => export::run(ctx, args).await,
+        Verb::Forget(args) => forget::run(ctx, args).await,
         Verb::Import(args) => import::run(ctx, args).await,
     }
 }

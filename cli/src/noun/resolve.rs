@@ -3,14 +3,17 @@
 
 use std::collections::HashMap;
 
-use common::{ExternalId, KeyState, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
+use common::{
+    Explain, ExternalId, KeyState, LicenseId, Plan, PlanId, Product, ProductId, RenamedUser, User,
+    UserId,
+};
 
 use super::Named;
 use super::people::{did_you_mean, oddity, similar_users, visible};
 use super::search::{Purpose, all, named, pick};
 use crate::client::{ApiRecord, Key, LicenseWithSeats, Query};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::output::Format;
 
@@ -156,15 +159,26 @@ pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<Us
     Ok(found.into_iter().next())
 }
 
-/// The user with this external id, or else with this id of the service.
-pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
+/// The user with this external id, or else with this id of the service. None if there is none.
+pub async fn present_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
     if let Some(user) = find_user(ctx, given).await? {
-        return Ok(user);
+        return Ok(Some(user));
     }
-    if given.parse::<UserId>().is_ok() {
-        return ctx.client().await?.users().get(given).await;
+    if given.parse::<UserId>().is_err() {
+        return Ok(None);
     }
-    Err(no_user(ctx, given).await?)
+    match ctx.client().await?.users().get(given).await {
+        Err(error) if error.exit == Exit::NotFound => Ok(None),
+        user => user.map(Some),
+    }
+}
+
+/// Like [`present_user`]; it is an error if there is none.
+pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
+    match present_user(ctx, given).await? {
+        Some(user) => Ok(user),
+        None => Err(no_user(ctx, given).await?),
+    }
 }
 
 /// The external id of a user that may be deleted, whose events and refusals stay.
@@ -172,25 +186,42 @@ pub async fn past_user(ctx: &Context, given: ExternalId) -> Result<ExternalId> {
     if given.as_str().parse::<UserId>().is_err() {
         return Ok(given);
     }
-    Ok(user(ctx, given.as_str()).await?.external_id.clone())
+    let user = present_user(ctx, given.as_str()).await?;
+    Ok(user.map_or(given, |user| user.external_id.clone()))
 }
 
 /// The error for a user that does not exist.
 pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
     let error = Error::not_found(format!("User {} not found.", visible(given)));
     let similar = similar_users(ctx, given).await?;
-    let (why, fix) = match similar.first() {
-        Some(first) => (
+    let (why, fix) = match (renamed(ctx, given).await, similar.first()) {
+        (Some(now), _) => (
+            format!(
+                "{} has been {} since {}.",
+                visible(given),
+                visible(now.external_id.as_str()),
+                now.renamed_at.day()
+            ),
+            format!("licctl users get {}", quote(now.external_id.as_str())),
+        ),
+        (None, Some(first)) => (
             format!("{} licctl looks up users by external id.", did_you_mean(&similar)),
             format!("licctl users get {}", quote(first.external_id.as_str())),
         ),
-        None => (
+        (None, None) => (
             "licctl looks up users by external id, and no user is similar.".to_owned(),
             "licctl users list".to_owned(),
         ),
     };
     let odd = oddity(given).map_or_else(String::new, |odd| format!("{odd} "));
     Ok(error.because(odd + &why).fix(fix))
+}
+
+/// The user who had this external id before. This only improves a message, so it never fails.
+async fn renamed(ctx: &Context, given: &str) -> Option<RenamedUser> {
+    let question = Explain { user_id: given.parse().ok()?, product_id: None };
+    let explained = ctx.client().await.ok()?.explain(&question).await.ok()?;
+    explained.renamed_to.clone()
 }
 
 /// The names of products and plans by id.

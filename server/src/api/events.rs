@@ -9,6 +9,7 @@ use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, ListOrder, Query, Sequence};
 use crate::ops::events::{self, EventQuery, EventTimes};
+use crate::ops::renames;
 
 /// The query of the list of events.
 #[derive(Deserialize, JsonSchema)]
@@ -20,7 +21,8 @@ pub struct ListEvents {
     r#type: Option<EventTypes>,
     /// Only events about the record with this id.
     subject: Option<String>,
-    /// Only events about this user, by the caller's own identifier.
+    /// Only events about this user, by the internal id or the caller's own identifier. They include
+    /// the events under identifiers that the user had before.
     user_id: Option<String>,
     limit: Option<Limit>,
     /// Only events after the one with this sequence number; if the newest come first, those before
@@ -68,6 +70,10 @@ pub async fn list(
     }
     let kinds = kind.map(|kinds| kinds.0).unwrap_or_default();
     let times = EventTimes::find(&view, from, to).await?;
+    let user = match user {
+        Some(text) => Some(renames::periods_of(&view, &text).await?),
+        None => None,
+    };
     let query = EventQuery { kinds, subject, user, times };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

@@ -1,15 +1,20 @@
 //! Leases: the answers of validations that hold without the network.
 
 use axum::extract::State;
-use common::{LeaseAnswer, LeasedAnswer, Open, RequestLease, Role, Validation};
+use common::{
+    AssignmentId, ExternalId, LeaseAnswer, LeasedAnswer, LicenseId, List, Open, RequestLease, Role,
+    RunningLease, Validation,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::validate;
 use crate::error::Error;
 use crate::http::App;
-use crate::http::answer::Data;
-use crate::http::credentials::Validator;
-use crate::http::extract::Lenient;
-use crate::ops::leases::{self, Issued, Wish};
+use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::credentials::{Reader, Validator};
+use crate::http::extract::{Lenient, Limit, Query};
+use crate::ops::leases::{self, Issued, LeaseQuery, Wish};
 
 /// How often a request starts over because of concurrent changes.
 const ATTEMPTS: usize = 5;
@@ -53,4 +58,27 @@ pub async fn issue(
         return Ok(Data(LeaseAnswer::Valid(Box::new(answer))));
     }
     Err(Error::Unavailable)
+}
+
+/// The query of the list of running leases.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListLeases {
+    /// Only leases of this user, by the caller's own identifier.
+    user_id: Option<ExternalId>,
+    /// Only leases on seats of this license.
+    license_id: Option<LicenseId>,
+    limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
+    after: Option<AssignmentId>,
+}
+
+pub async fn list(
+    Reader(view): Reader,
+    Query(query): Query<ListLeases>,
+) -> Result<Streamed<List<RunningLease>>, Error> {
+    let params = ListParams::new(query.after, query.limit);
+    let query = LeaseQuery { user: query.user_id, license: query.license_id };
+    Streamed::list(params, move |page| leases::running(view.clone(), query.clone(), page)).await
 }

@@ -1,6 +1,6 @@
 //! Users.
 
-use common::{CreateUser, List, UpdateUser, User, UserId};
+use common::{CreateUser, ForgetUser, ForgottenUser, List, UpdateUser, User, UserId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -8,9 +8,10 @@ use super::Leases;
 use crate::error::Error;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::Reader;
-use crate::http::extract::{Id, Json, JsonAndQuery, Limit, NoQuery, Query};
+use crate::http::extract::{Id, Json, JsonAndQuery, Limit, NoQuery, OptionalJson, Query};
 use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
+use crate::ops::forget;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
@@ -84,4 +85,20 @@ pub async fn delete(
         .dropping_leases(leases.drops())
         .once((), |change, ()| users::delete(change, id))
         .await
+}
+
+/// Forgets a user. Events that requests record meanwhile are changed after the user.
+pub async fn forget(
+    writer: Writer,
+    Id(user): Id<String>,
+    OptionalJson(body): OptionalJson<ForgetUser>,
+) -> Result<Once<Changed<ForgottenUser>>, Error> {
+    let (ops, origin) = (writer.ops(), writer.origin());
+    let replaces_id = body.external_id.unwrap_or_default();
+    let person = forget::find(&ops.view(origin.scope), &user, replaces_id).await?;
+    let changed = forget::change_events(&ops, &origin, person.as_ref()).await?;
+    let forgotten =
+        writer.once(body, |change, _| forget::forget(change, person.clone(), changed)).await?;
+    forget::change_events(&ops, &origin, person.as_ref()).await?;
+    Ok(forgotten)
 }

@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use common::{
     ActivationId, AssignmentId, Event, Key, KeyId, LicenseAssignment, LicenseId, LicenseKey,
     LicenseKeyId, LicenseWithSeats, List, Paged, Plan, PlanId, Product, ProductId, RefusalId,
-    SigningKey, SigningKeyId, Success, UsageActivation, User, UserId, UserRefusal, Webhook,
-    WebhookFailure, WebhookFailureId, WebhookId,
+    RunningLease, SigningKey, SigningKeyId, Success, UsageActivation, User, UserId, UserRefusal,
+    Webhook, WebhookFailure, WebhookFailureId, WebhookId,
 };
 use serde::Serialize;
 
@@ -113,7 +113,7 @@ macro_rules! listed_by_id {
 listed_by_id! {
     Key: KeyId in id, LicenseKey: LicenseKeyId in id, LicenseAssignment: AssignmentId in assignment.id,
     LicenseWithSeats: LicenseId in license.id, Plan: PlanId in id,
-    Product: ProductId in id, SigningKey: SigningKeyId in id, UsageActivation: ActivationId in activation.id, User: UserId in id,
+    Product: ProductId in id, RunningLease: AssignmentId in id, SigningKey: SigningKeyId in id, UsageActivation: ActivationId in activation.id, User: UserId in id,
     UserRefusal: RefusalId in id, Webhook: WebhookId in id, WebhookFailure: WebhookFailureId in id
 }
 

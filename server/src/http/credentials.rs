@@ -20,6 +20,7 @@ use crate::store::keys::{Hash, KeyWithTenant};
 use crate::validation::ValidationRequest;
 
 /// A caller with a valid key of any role.
+#[derive(Clone)]
 pub struct Caller {
     pub key: Key,
     pub tenant: Tenant,

@@ -8,6 +8,8 @@ use super::App;
 use super::credentials::{Admin, Caller};
 use super::idempotency::Idempotency;
 use crate::error::Error;
+use crate::events::Origin;
+use crate::ops::Operations;
 use crate::ops::change::Change;
 use crate::ops::etag::Expected;
 use crate::ops::idempotency::Once;
@@ -42,6 +44,16 @@ impl Writer {
     pub fn dropping_leases(self, drops_leases: bool) -> Self {
         let idempotency = self.idempotency.dropping_leases(drops_leases);
         Self { idempotency, drops_leases, ..self }
+    }
+
+    /// The origin of the changes.
+    pub fn origin(&self) -> Origin {
+        self.caller.clone().origin()
+    }
+
+    /// The operations, for work before and after the change.
+    pub fn ops(&self) -> Operations {
+        self.app.ops.clone()
     }
 
     /// Makes the change that `request` asks for, unless the very same request had its effect before.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use chrono::Duration;
-use common::{Event, EventId, ExternalId, Line, Timestamp};
+use common::{Event, EventId, Line, Timestamp};
 use uuid::Uuid;
 
+use super::renames::Period;
 use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
@@ -21,8 +22,9 @@ pub struct EventQuery {
     pub kinds: Vec<String>,
     /// The id of their subject.
     pub subject: Option<String>,
-    /// The caller's own identifier of the user that they are about.
-    pub user: Option<String>,
+    /// The external ids of the user that they are about, each with the sequences of events in which
+    /// it was the user's; see [`periods_of`](super::renames::periods_of). None: of any user.
+    pub user: Option<Vec<Period>>,
     pub times: EventTimes,
 }
 
@@ -73,10 +75,9 @@ pub async fn refuse_ahead(view: &View, after: i64) -> Result<(), Error> {
 
 /// The events after a sequence number in the order of commit, or those before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
-    let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));
-    let user = query.user.as_ref().is_none_or(|text| is::<ExternalId>(text));
     // No event contains a text that cannot be stored.
-    if !query.kinds.iter().all(|kind| is::<Line>(kind)) || !line(&query.subject) || !user {
+    let mut texts = query.kinds.iter().chain(&query.subject);
+    if !texts.all(|text| text.parse::<Line>().is_ok()) {
         return Ok(Vec::new());
     }
     let (kind, kinds) = match query.kinds.as_slice() {
@@ -88,11 +89,34 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         kind,
         kinds: kinds.as_deref(),
         subject: query.subject.as_deref(),
-        user: query.user.as_deref(),
+        user: None,
         from: query.times.from,
         to: query.times.to,
     };
     let range = query.times.range.unwrap_or(0..i64::MAX);
+    let Some(mut periods) = query.user else { return within(&view, filter, page, range).await };
+    if page.order == Order::NewestFirst {
+        periods.reverse();
+    }
+    let mut found = Vec::new();
+    for Period { external_id, sequences } in &periods {
+        let limit = page.limit - found.len() as i64;
+        let range = range.start.max(sequences.start)..range.end.min(sequences.end);
+        if limit > 0 && !range.is_empty() {
+            let filter = EventFilter { user: Some(external_id.as_str()), ..filter };
+            found.extend(within(&view, filter, Page { limit, ..page }, range).await?);
+        }
+    }
+    Ok(found)
+}
+
+/// A page of the events whose sequences are in the range.
+async fn within(
+    view: &View,
+    filter: EventFilter<'_>,
+    page: Page<i64>,
+    range: Range<i64>,
+) -> Result<Vec<Event>, Error> {
     let (cursor, last) = match page.order {
         Order::OldestFirst => (page.cursor.max(range.start - 1), range.end - 1),
         Order::NewestFirst => (page.cursor.min(range.end), range.start),
@@ -101,11 +125,8 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
     while let Some(page) = found.next.filter(|page| page.reaches(last)) {
         found.add(events::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
     }
+    found.records.retain(|event| range.contains(&event.sequence));
     Ok(found.records)
-}
-
-fn is<T: FromStr>(text: &str) -> bool {
-    text.parse::<T>().is_ok()
 }
 
 /// How long events are kept: a number of days, or forever.

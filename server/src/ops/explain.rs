@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use common::{
-    Explain, ExplainedLicense, Explanation, License, LicenseId, MaxSeats, Open, ProductId, Reason,
-    Status, Timestamp, Verdict,
+    Explain, ExplainedLicense, Explanation, ExternalId, License, LicenseId, MaxSeats, Open,
+    ProductId, Reason, RenamedUser, Status, Timestamp, Verdict,
 };
 
+use super::renames::renamed_from;
 use super::view::View;
 use crate::db::Conn;
 use crate::error::Error;
@@ -50,15 +51,18 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     let newest = Page::newest_first(None, LAST_REFUSALS);
     let refusals = outcomes::refusals(&mut tx, scope, &of_user, newest).await?.records;
     let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
+        let renamed_to = renamed_from(&mut tx, scope, &request.user_id, None).await?;
+        let summary = summary(&request, Some(Reason::UserNotFound), &[], now);
         return Ok(Explanation {
             valid: false,
             reason: Some(Open::Known(Reason::UserNotFound)),
-            summary: summary(&request, Some(Reason::UserNotFound), &[], now),
+            summary: summary + &renamed(&request.user_id, renamed_to.as_ref()),
             checked_at: now,
             user: None,
             licenses: Vec::new(),
             refusals,
             similar_users: licensed_namesakes(&mut tx, scope, &request.user_id, None).await?,
+            renamed_to,
         });
     };
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
@@ -74,16 +78,29 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     };
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
+    let renamed_to = match reason {
+        Some(_) => renamed_from(&mut tx, scope, &request.user_id, Some(&user)).await?,
+        None => None,
+    };
     let summary = summary(&request, reason, &considered, now);
     Ok(Explanation {
         valid: reason.is_none(),
         reason: reason.map(Open::Known),
-        summary,
+        summary: summary + &renamed(&request.user_id, renamed_to.as_ref()),
         checked_at: now,
         licenses,
         user: Some(user),
         refusals,
         similar_users,
+        renamed_to,
+    })
+}
+
+/// A sentence about the user who had this external id before.
+fn renamed(former: &ExternalId, renamed_to: Option<&RenamedUser>) -> String {
+    renamed_to.map_or_else(String::new, |it| {
+        let day = it.renamed_at.day();
+        format!(" The user who was {former} before has been {} since {day}.", it.external_id)
     })
 }
 

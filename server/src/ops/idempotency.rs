@@ -18,7 +18,7 @@ use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
 
 /// How long answers are kept: payment services repeat a notification for three days.
-const KEPT: TimeDelta = TimeDelta::days(7);
+pub(super) const KEPT: TimeDelta = TimeDelta::days(7);
 
 /// What marks a request that may be sent again.
 pub struct IdempotencyKey {

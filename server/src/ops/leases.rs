@@ -4,20 +4,22 @@
 
 use chrono::TimeDelta;
 use common::{
-    Activation, DeviceName, ExternalId, Lease, LeaseClaims, LeaseId, LeaseReason, License,
-    ProductId, Timestamp, TtlSeconds, ValidAnswer,
+    Activation, AssignmentId, DeviceName, ExternalId, Lease, LeaseClaims, LeaseId, LeaseReason,
+    License, LicenseId, ProductId, RunningLease, Timestamp, TtlSeconds, ValidAnswer,
 };
 
 use super::Operations;
 use super::change::Change;
 use super::outcome::Changed;
 use super::signing_keys::{self, Signer};
+use super::view::View;
 use crate::db::Conn;
 use crate::error::{Error, LineLimit};
 use crate::events::{NewEvent, Origin};
 use crate::secrets::SecretKeys;
+use crate::store::leases::LeaseFilter;
 use crate::store::validations::{self, AssignedLicense};
-use crate::store::{Scope, assignments, leases as stored, licenses, users};
+use crate::store::{Collected, Page, Scope, assignments, leases as stored, licenses, users};
 use crate::validation::verdict::is_valid;
 
 /// The least that a lease lasts, in seconds.
@@ -200,6 +202,37 @@ fn claims_of(
 /// Whole seconds since 1970, rounded down.
 fn seconds_of(time: Timestamp) -> i64 {
     (time.millis() / 1000) as i64
+}
+
+/// The filter of a list of running leases, as the caller wrote it.
+#[derive(Clone, Default)]
+pub struct LeaseQuery {
+    /// The caller's own identifier of the user.
+    pub user: Option<ExternalId>,
+    pub license: Option<LicenseId>,
+}
+
+/// The leases that hold a seat now.
+pub async fn running(
+    view: View,
+    query: LeaseQuery,
+    page: Page<AssignmentId>,
+) -> Result<Vec<RunningLease>, Error> {
+    let user = match &query.user {
+        Some(user) => {
+            let user = users::find_external(&mut view.read().await?, view.scope, user).await?;
+            let Some(user) = user else { return Ok(Vec::new()) };
+            Some(user.id)
+        }
+        None => None,
+    };
+    let filter = LeaseFilter { user, license: query.license };
+    let (mut found, now) = (Collected::new(page), Timestamp::now());
+    while let Some(page) = found.next {
+        let mut tx = view.snapshot().await?;
+        found.add(stored::running(&mut tx, view.scope, filter, now, page).await?);
+    }
+    Ok(found.records)
 }
 
 /// Refuses to take away a seat that a lease holds, unless the caller drops leases; then the events.

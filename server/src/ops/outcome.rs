@@ -1,9 +1,9 @@
 //! The outcomes of operations that write: a record, and whether it is new.
 
 use common::{
-    Assignment, CreatedKey, CreatedLicenseKey, CreatedWebhook, Key, License, LicenseAssignment,
-    LicenseDetails, LicenseKey, LicenseWithSeats, Plan, Product, Released, Retried, SigningKey,
-    SigningKeys, Tenant, User, Webhook,
+    Assignment, CreatedKey, CreatedLicenseKey, CreatedWebhook, ForgottenUser, Key, License,
+    LicenseAssignment, LicenseDetails, LicenseKey, LicenseWithSeats, Plan, Product, Released,
+    Retried, SigningKey, SigningKeys, Tenant, User, Webhook,
 };
 use serde::Serialize;
 
@@ -69,6 +69,7 @@ records! {
     SigningKey as SigningKey: |it| it, untagged(it);
     SigningKeys as SigningKeys: |it| it, untagged(it);
     Released as Released: |it| it, untagged(it);
+    ForgottenUser as ForgottenUser: |it| it, untagged(it);
     Tenant as Tenant: |it| it, untagged(it);
     () as (): |it| it, untagged(it);
 }

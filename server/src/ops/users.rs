@@ -272,7 +272,7 @@ async fn drop_leases(change: &mut Change, user: &User) -> Result<Vec<NewEvent>, 
 }
 
 /// Stores the user, unless nothing changed.
-async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
+pub(super) async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
         let scope = change.scope();
         user.updated_at = change.time_after(before.updated_at);

@@ -12,6 +12,7 @@ use super::{Chip, Layout, Pager, Paging, Viewer, page};
 use crate::error::Error;
 use crate::http::extract::Query;
 use crate::ops::events::{self, EventQuery};
+use crate::ops::renames;
 
 #[derive(Template)]
 #[template(path = "events.html")]
@@ -39,15 +40,18 @@ pub async fn list(
     Query(filter): Query<EventsFilter>,
 ) -> Result<Response, Error> {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let view = visitor.view();
     let query = EventQuery {
         kinds: given(&filter.kind).into_iter().collect(),
         subject: given(filter.subject.trim()),
-        user: given(&filter.user),
+        user: match given(&filter.user) {
+            Some(text) => Some(renames::periods_of(&view, &text).await?),
+            None => None,
+        },
         ..EventQuery::default()
     };
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let paging = Paging { others: &fields, ..Paging::new(&filter.before) };
-    let view = visitor.view();
     let list = format!("{}/events", visitor.layout.base());
     let chips = Chip::all(&view, &list, &fields, [("User", "user"), ("Record", "subject")]).await?;
     let mut events = events::page(view, query, paging.page()).await?;

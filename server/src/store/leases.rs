@@ -1,10 +1,11 @@
 //! Leases: which seats they hold, and until when. The licenses and the assignments are locked.
 
-use common::{Activation, DeviceName, Timestamp, UserId};
+use common::{Activation, AssignmentId, DeviceName, LicenseId, RunningLease, Timestamp, UserId};
 use sqlx::types::Json;
 
-use super::Scope;
 use super::batch_rows::{BatchRow, over_rows};
+use super::page::{scanned, stop};
+use super::{Found, Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
 /// Notes the last lease on a seat.
@@ -27,6 +28,54 @@ pub async fn set(
     .execute()
     .await?;
     Ok(())
+}
+
+/// The filter of a list of running leases.
+#[derive(Clone, Copy)]
+pub struct LeaseFilter {
+    pub user: Option<UserId>,
+    pub license: Option<LicenseId>,
+}
+
+/// A page of the leases that hold a seat at a time, in the order of their assignments.
+pub async fn running(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: LeaseFilter,
+    now: Timestamp,
+    page: Page<AssignmentId>,
+) -> Result<Found<RunningLease, AssignmentId>> {
+    macro_rules! found_by {
+        ($condition:literal) => {
+            (
+                scanned!(
+                    page,
+                    "id, user_id, license_id, leased_device as device, leased_until,
+                     (select external_id from users u
+                      where u.id = assignments.user_id and u.world = assignments.world)
+                         as external_id",
+                    "assignments" where $condition,
+                    "leased_until > $6 and (cast($7 as uuid) is null or license_id = $7)",
+                    "id"
+                ),
+                stop!(page, "assignments" where $condition, "id"),
+            )
+        };
+    }
+    let LeaseFilter { user, license } = filter;
+    let (matches, stop) = match (user, license) {
+        (Some(_), _) => found_by!("user_id = $5 and world = $1"),
+        (None, Some(_)) => found_by!("license_id = $5 and world = $1 and world > 0"),
+        (None, None) => found_by!(
+            "world = $1 and leased_until is not null and world > 0
+             and cast($5 as uuid) is null"
+        ),
+    };
+    let of = user.map(UserId::uuid).or(license.map(LicenseId::uuid));
+    let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
+    let matches = matches.bind(of).bind(now).bind(license);
+    let records = matches.fetch_all().await?;
+    page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(of)).await
 }
 
 /// Ends all leases of the user, who keeps the seats. Each of the `floating` licenses has the time at

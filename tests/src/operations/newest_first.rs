@@ -6,6 +6,7 @@ use common::{LicenseWithSeats, Mode, Role, Status};
 use licd::error::Error;
 use licd::ops::events::EventQuery;
 use licd::ops::licenses::LicenseQuery;
+use licd::ops::renames::Period;
 use licd::ops::users::UserQuery;
 use licd::ops::{events, keys, licenses, plans, products, users};
 use licd::store::{Cursor, Page};
@@ -116,7 +117,9 @@ async fn events_that_match_a_filter_come_newest_first() {
         EventQuery {
             kinds: given(kind).into_iter().collect(),
             subject: given(subject),
-            user: given(user),
+            user: given(user).map(|user| {
+                vec![Period { external_id: user.parse().unwrap(), sequences: 0..i64::MAX }]
+            }),
             ..EventQuery::default()
         }
     };

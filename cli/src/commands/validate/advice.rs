@@ -50,6 +50,9 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
                 valid.map_or_else(Vec::new, |it| add_features(it, about.missing))
             }
         },
+        Some(_) if let Some(renamed) = &explained.renamed_to => {
+            vec![explain(&renamed.external_id, "")]
+        }
         Some(Some(Reason::UserNotFound)) => find_user(about),
         Some(Some(Reason::NoLicense)) => {
             let meant = explained.similar_users.iter().map(|user| explain(&user.external_id, ""));

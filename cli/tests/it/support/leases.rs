@@ -27,10 +27,23 @@ fn lease() -> Value {
     })
 }
 
-/// The answer, if the request asks for a lease. Bob is licensed and gets none; others are not.
+fn running() -> Value {
+    json!({
+        "id": "asg_01h455vb4pex5vsknk084sn02q",
+        "userId": "usr_01h455vb4pex5vsknk084sn02q",
+        "externalId": "alice",
+        "licenseId": records::LICENSE,
+        "device": "desk",
+        "leasedUntil": "2027-03-03T12:05:00.000Z",
+    })
+}
+
+/// The answer, if the request asks for a lease, or for the running ones. Bob is licensed and gets none; others are not.
 pub fn answer(request: &Request, words: &[&str]) -> Option<Reply> {
-    if (request.method.as_str(), words) != ("POST", &["lease"]) {
-        return None;
+    match (request.method.as_str(), words) {
+        ("GET", ["admin", "leases"]) => return Some(Reply::list(&[running()])),
+        ("POST", ["lease"]) => {}
+        _ => return None,
     }
     let mut answer =
         json!({ "valid": true, "license": records::license("active"), "features": [] });

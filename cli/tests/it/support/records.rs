@@ -83,6 +83,14 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("POST", ["admin", "plans"]) => Reply::data(201, &plan("Pro annual")),
         ("POST", ["admin", "licenses"]) => Reply::data(201, &license("active")),
         ("POST", ["admin", "users"]) => Reply::data(201, &user("alice")),
+        ("POST", ["admin", "users", _, "forget"]) => {
+            let left = json!({ "type": "backup", "description": "Backups.", "licenseId": null, "until": null });
+            let id = user("alice")["id"].clone();
+            Reply::data(
+                200,
+                &json!({ "userId": id, "externalId": "alice", "changedEvents": 3, "remaining": [left] }),
+            )
+        }
         ("POST", ["admin", "licenses", _, "assign"]) if request.body["userId"] == "bad" => {
             Reply::refusal(400, "invalid", "userId: no")
         }

@@ -7,9 +7,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
-    CreateUser, CreateWebhook, Explain, FindLicenseKey, ReleaseSeat, ReplayWebhook, ResendEvent,
-    RevokeKey, RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense, UpdatePlan,
-    UpdateProduct, UpdateUser, UpdateWebhook,
+    CreateUser, CreateWebhook, Explain, FindLicenseKey, ForgetUser, ReleaseSeat, ReplayWebhook,
+    ResendEvent, RevokeKey, RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +89,7 @@ bodies! {
         "licenseId": "it is in the address",
     }
     FindLicenseKey {}
+    ForgetUser {}
     ReleaseSeat {
         "externalId": "give it as userId",
         "productId": "the license is in the address",

@@ -8,12 +8,13 @@ use aide::openapi::{Example as NamedExample, MediaType, ReferenceOr, SchemaObjec
 use common::{
     Activation, ActorType, AssignLicense, Assignment, Claim, ConstBool, CreateLicense, CreatePlan,
     CreateProduct, CreateUser, Event, EventActor, EventData, EventSubject, EventType, Explain,
-    ExplainedLicense, Explanation, ExternalId, Feature, Features, HourStatistics, License,
-    LicenseAssignment, LicenseDetails, LicenseField, LicenseWithSeats, Line, List, Metadata, Name,
-    Open, Paged, Plan, Product, Reason, RelatedRecords, Release, ReleaseSeat, Released,
-    ReleasedSeat, Seats, SetStatus, Statistics, Status, SubjectType, Success, Terms, Timestamp,
-    TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, UsageActivation,
-    User, UserRefusal, Validate, Validation, Verdict,
+    ExplainedLicense, Explanation, ExternalId, Feature, Features, ForgetUser, ForgottenUser,
+    HourStatistics, License, LicenseAssignment, LicenseDetails, LicenseField, LicenseWithSeats,
+    Line, List, Metadata, Name, Open, Paged, Plan, Product, Reason, RelatedRecords, Release,
+    ReleaseSeat, Released, ReleasedSeat, RemainingData, RemainingType, Seats, SetStatus,
+    Statistics, Status, SubjectType, Success, Terms, Timestamp, TransferLicense, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate,
+    Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -246,6 +247,18 @@ examples! {
         created_at: created(),
         updated_at: created(),
     }
+    ForgetUser { external_id: Some(true), }
+    ForgottenUser {
+        user_id: id("usr"),
+        external_id: parsed("forgotten-01h455vb4pex5vsknk084sn02q"),
+        changed_events: 12,
+        remaining: vec![RemainingData {
+            kind: Open::Known(RemainingType::Backup),
+            description: "Backups of the database. After you restore one, repeat this request.".to_owned(),
+            license_id: None,
+            until: None,
+        }],
+    }
     UserRefusal {
         id: id("ref"),
         user_id: ada(),
@@ -283,6 +296,7 @@ examples! {
         }],
         refusals: Vec::new(),
         similar_users: Vec::new(),
+        renamed_to: None,
     }
     Event {
         id: id("evt"),

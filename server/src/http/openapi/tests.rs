@@ -129,6 +129,7 @@ fn requests_and_responses_share_only_enums() {
             "Activation" | "UsageActivation" => &[&"leasedUntil"],
             "Released" => &[&"leased"],
             "EventData" => &[&"reason"],
+            "Explanation" => &[&"renamedTo"],
             "LicenseWithSeats" => &[&"terms"],
             "ExplainedLicense" => &[&"claimedWith", &"name", &"terms"],
             _ => &[],

@@ -1,13 +1,15 @@
 //! What validations of a user return, product by product.
 
 use common::{
-    ExplainedLicense, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId, UserRefusal,
+    ExplainedLicense, LicenseId, Name, ProductId, Reason, RenamedUser, Timestamp, User, UserId,
+    UserRefusal,
 };
 
 use super::namesakes::licensed_namesakes;
 use super::remedies::{add_remedies, deciding};
 use super::{IdleHolders, LAST_REFUSALS, find_idle, judge, show_checks};
 use crate::error::Error;
+use crate::ops::renames::renamed_from;
 use crate::ops::view::View;
 use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, NamedLicense};
@@ -28,6 +30,8 @@ pub struct ExplainedUser {
     pub refusals: Vec<UserRefusal>,
     /// If the user has no license: users with one who may be meant.
     pub similar_users: Vec<User>,
+    /// The user who had the external id before, and has another one now.
+    pub renamed_to: Option<RenamedUser>,
 }
 
 /// The result of a validation that names a product.
@@ -104,6 +108,7 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
         [] => licensed_namesakes(&mut tx, scope, &user.external_id, Some(&user)).await?,
         _ => Vec::new(),
     };
+    let renamed_to = renamed_from(&mut tx, scope, &user.external_id, Some(&user)).await?;
     Ok(ExplainedUser {
         user,
         checked_at: now,
@@ -112,6 +117,7 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
         other_product,
         refusals,
         similar_users,
+        renamed_to,
     })
 }
 

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser};
-use crate::ops::users;
+use crate::ops::{renames, users};
 use crate::pages::event_line::actor;
 use crate::pages::fields::is_email;
 use crate::pages::{
@@ -72,7 +72,8 @@ pub async fn show(
     let may_act = visitor.layout.may_act();
     let explained = explain::of_user(view.clone(), id).await?;
     let user = explained.user.clone();
-    let of_user = EventQuery { user: Some(user.external_id.to_string()), ..EventQuery::default() };
+    let periods = renames::periods_of(&view, &id.to_string()).await?;
+    let of_user = EventQuery { user: Some(periods), ..EventQuery::default() };
     let newest = Page::newest_first(None, SHOWN_EVENTS);
     let events = events::page(view.clone(), of_user, newest).await?;
     let metadata = user.metadata.as_ref().map(serde_json::to_string_pretty).transpose();

@@ -2,7 +2,7 @@
 
 use common::{
     DeviceName, Lease, LeaseAnswer, LeaseReason, LeasedAnswer, Open, Reason, RequestLease,
-    Validation,
+    RunningLease, Validation,
 };
 
 use super::{Example, ada, created, id, parsed};
@@ -20,6 +20,14 @@ examples! {
         issued_at: created(),
         expires_at: parsed("2027-03-02T12:00:00.000Z"),
         renew_after: parsed("2027-02-15T12:00:00.000Z"),
+    }
+    RunningLease {
+        id: id("asg"),
+        user_id: id("usr"),
+        external_id: ada(),
+        license_id: id("lic"),
+        device: Some(DeviceName::from_static("desk")),
+        leased_until: parsed("2027-03-02T12:05:00.000Z"),
     }
 }
 
