@@ -3,6 +3,7 @@
 //!
 //! Nothing secret can get into an event, since constructors take records as callers see them.
 
+mod json;
 mod origin;
 mod record;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::store::Scope;
+use json::{as_json, as_text, changed_members};
 
 pub use origin::{Actor, Origin};
 pub use record::record;
@@ -366,42 +368,5 @@ impl NewEvent {
     pub fn tenant_created(tenant: &Tenant) -> Self {
         let subject = (SubjectType::Tenant, tenant.id.to_string());
         Self::new(EventType::TenantCreated, subject, RelatedRecords::default(), tenant)
-    }
-}
-
-/// A record as callers see it.
-fn as_json(record: &impl Serialize) -> Value {
-    // Fails only for maps whose keys are not strings, and no record has one.
-    serde_json::to_value(record).unwrap_or_default()
-}
-
-fn as_text(json: &impl Serialize) -> String {
-    // Cannot fail for the same reason.
-    serde_json::to_string(json).unwrap_or_default()
-}
-
-/// The values in `before` of the members that differ in `after`; null for one that it lacks.
-fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
-    let (Value::Object(mut before), Value::Object(after)) = (before, after) else {
-        return Map::new();
-    };
-    for name in after.keys() {
-        before.entry(name.as_str()).or_insert(Value::Null);
-    }
-    before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_previous_values_are_those_of_changed_members_alone() {
-        let before = json!({ "id": 1, "name": "a", "limit": null, "features": ["x"] });
-        let after = json!({ "id": 1, "name": "b", "limit": 5, "features": ["x"] });
-        let previous = changed_members(before, &after);
-        assert_eq!(Value::Object(previous), json!({ "name": "a", "limit": null }));
     }
 }

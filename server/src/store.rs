@@ -86,6 +86,11 @@ impl Query<'_> {
     pub fn bind_range(self, range: &TextRange) -> Self {
         self.bind(&range.from).bind(&range.until)
     }
+
+    /// Binds the next six placeholders to the ranges of the search.
+    pub fn bind_search(self, search: &phrases::Search) -> Self {
+        search.ranges().into_iter().fold(self, Self::bind_range)
+    }
 }
 
 /// The most rows that one statement deletes, since it holds SQLite's only writer.

@@ -27,11 +27,12 @@ async fn migrating_prints_each_step() {
     4  nodes
     5  license keys by ending
     6  no license keys by suffix
-    <database> is now at schema version 6: 6 steps.
+    7  assignments by lease
+    <database> is now at schema version 7: 7 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 6; nothing to do."
+        @"<database> is at schema version 7; nothing to do."
     );
 }
 
@@ -45,7 +46,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 6: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 7: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -71,7 +72,8 @@ async fn a_source_without_a_schema_is_left_alone() {
     4  nodes
     5  license keys by ending
     6  no license keys by suffix
-    <database> is now at schema version 6: 6 steps.
+    7  assignments by lease
+    <database> is now at schema version 7: 7 steps.
     "
     );
 }

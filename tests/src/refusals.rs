@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 63] = [
+const OPERATIONS: [(&str, &str, &str); 65] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("POST", "/api/v1/lease", r#"{"userId":"ada","productId":"prd_01h455vb4pex5vsknk084sn02q"}"#),
@@ -62,6 +62,8 @@ const OPERATIONS: [(&str, &str, &str); 63] = [
     ("GET", "/api/v1/admin/users/{usr}", ""),
     ("PATCH", "/api/v1/admin/users/{usr}", r#"{"name":"Ada"}"#),
     ("DELETE", "/api/v1/admin/users/{usr}", ""),
+    ("POST", "/api/v1/admin/users/{usr}/forget", r#"{"externalId":true}"#),
+    ("GET", "/api/v1/admin/leases", ""),
     ("POST", "/api/v1/admin/keys", r#"{"name":"CI","role":"read"}"#),
     ("GET", "/api/v1/admin/keys", ""),
     ("POST", "/api/v1/admin/keys/{key}/roll", r#"{"overlapSeconds":0}"#),

@@ -21,6 +21,16 @@ impl Shown for ApiRecord<Plan> {
         (Column::new("SEATS", 2), |it, _, _| TextCell::text(seats(it.max_seats))),
         (Column::new("VALID FOR", 4), |it, _, _| valid_for(it)),
         (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
+        (Column::sparse("SEAT IDLE"), |it, _, _| {
+            let idle = it.seat_idle_minutes.map(|idle| minutes_in_words(idle.get()));
+            TextCell::text(idle.unwrap_or_default())
+        }),
+        (Column::sparse("GRACE"), |it, _, _| {
+            TextCell::text(it.grace_days.map_or_else(String::new, |it| days_in_words(it.get())))
+        }),
+        (Column::sparse("OFFLINE"), |it, _, _| {
+            TextCell::text(it.max_lease_seconds.map_or_else(String::new, lease_in_words))
+        }),
         (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
     const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \

@@ -53,8 +53,9 @@ pub struct ListLicenses {
     user_id: Option<String>,
     /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
-    /// Only licenses whose ids end with these characters, or whose names contain this text from the
-    /// start of a word, ignoring case and accents: "studio ber" finds "Acme Studio, Berlin".
+    /// Only licenses whose ids end with these characters, or who have these words, from their starts
+    /// on and in any order, in the name or a value of the metadata, ignoring case and accents: "ber
+    /// studio" finds "Acme Studio, Berlin".
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.

@@ -18,6 +18,7 @@ use super::view::View;
 use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::store::licenses::{LicenseFilter, Suffixes};
+use crate::store::phrases::Search;
 use crate::store::{Collected, Page, assignments, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
@@ -90,7 +91,8 @@ async fn create_ending(
     licenses::insert(&mut change, scope, &details)
         .await
         .map_err(on_broken_reference(unknown_plan()))?;
-    phrases::add_to_license(&mut change, scope, details.id, details.name.as_ref()).await?;
+    let found_by = phrases::of_license(details.name.as_ref(), details.metadata.as_ref());
+    phrases::add_to_license(&mut change, scope, details.id, found_by).await?;
     let event = NewEvent::license_created(&details);
     Ok(change.commit(Created(details), event).await?)
 }
@@ -111,9 +113,9 @@ pub struct LicenseQuery {
     /// The caller's own identifier of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
-    /// The end of the id, or words of the name from the start of one of them.
+    /// The end of the id, or the starts of words of the name or metadata.
     pub search: Option<String>,
-    /// The same of the name alone.
+    /// The same without the id.
     pub name: Option<String>,
 }
 
@@ -153,9 +155,8 @@ pub async fn page(
         found = matching(&view, &filter, Page { limit, ..page }).await?;
         found.retain(|license| end.is_of(license.id));
     }
-    if let Some(range) = phrases::range(&search) {
-        let phrases = Some(range);
-        let filter = LicenseFilter { phrases, ..filter };
+    if let Some(search) = Search::parse(&search) {
+        let filter = LicenseFilter { search: Some(search), ..filter };
         found.extend(matching(&view, &filter, page).await?);
     }
     page.order.sort_by_key(&mut found, |license| license.id);

@@ -1,6 +1,6 @@
-//! Completes the phrases by which people find users and licenses. What an older release wrote has
-//! none, or others, and its nodes may run until all are replaced: so this is done whenever a node
-//! starts.
+//! Completes the phrases by which people find users and licenses. A change of how phrases are made
+//! applies to stored records in this way, each time a node starts. Phrases that nobody finds any more
+//! stay until the record changes.
 
 use std::time::Duration;
 

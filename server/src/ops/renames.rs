@@ -1,5 +1,5 @@
-//! The external ids that a user has had. The events of renames tell from when to when each of them was
-//! the user's, so the history of a user goes on under a new external id.
+//! The external ids that a user has had. The events of renames tell from when to when each of them
+//! was the user's, so the history of a user goes on under a new external id.
 
 use std::ops::Range;
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use common::User;
 
 use crate::db::{self, Conn};
+use crate::store::phrases::Search;
 use crate::store::{Scope, phrases, users};
 
 /// How many users are suggested.
@@ -19,8 +20,8 @@ pub async fn find(conn: &mut Conn, scope: Scope, text: &str) -> db::Result<Vec<U
     let Some(wanted) = phrases::phrase(text) else { return Ok(Vec::new()) };
     let mut found: Vec<(usize, User)> = Vec::new();
     for start in starts(text) {
-        let Some(range) = phrases::range(&start) else { continue };
-        for user in users::search_some(conn, scope, &range, READ).await? {
+        let Some(search) = Search::parse(&start) else { continue };
+        for user in users::search_some(conn, scope, &search, READ).await? {
             let is_known = found.iter().any(|(_, known)| known.id == user.id);
             if !is_known && user.external_id.as_str() != text {
                 found.extend(distance(&user, text, &wanted).map(|distance| (distance, user)));

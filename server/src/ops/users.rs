@@ -16,6 +16,7 @@ use crate::error::{Error, has_code};
 use crate::events::NewEvent;
 use crate::store::assignments::AssignmentWithSeat;
 use crate::store::batch_rows::BatchRow;
+use crate::store::phrases::Search;
 use crate::store::{
     Collected, Page, assignments, leases as stored_leases, licenses, phrases, seats, users,
 };
@@ -91,7 +92,7 @@ pub async fn get(view: View, id: UserId) -> Result<User, Error> {
 #[derive(Clone, Default)]
 pub struct UserQuery {
     pub external_id: Option<String>,
-    /// The start of any word of the external id, the email or the name.
+    /// The starts of words of the external id, the email, the name or the metadata, in any order.
     pub search: Option<String>,
     /// A text that may mean the users, who come in the order of their similarity.
     pub similar_to: Option<String>,
@@ -103,10 +104,9 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
         // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Vec::new());
     }
-    let search = query.search.as_deref().and_then(phrases::range);
-    let is_found = |user: &User| {
-        search.as_ref().is_none_or(|range| phrases::of_user(user).iter().any(|it| range.holds(it)))
-    };
+    let search = query.search.as_deref().and_then(Search::parse);
+    let is_found =
+        |user: &User| search.as_ref().is_none_or(|search| search.finds(&phrases::of_user(user)));
     if let Some(text) = &query.similar_to {
         let mut found = similar(&view, text, page).await?;
         let id = query.external_id.as_deref();
@@ -115,11 +115,11 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     }
     let Some(external_id) = query.external_id else {
         return Ok(match search {
-            Some(range) => {
+            Some(search) => {
                 let mut found = Collected::new(page);
                 while let Some(page) = found.next {
                     let mut tx = view.snapshot().await?;
-                    found.add(users::search(&mut tx, view.scope, &range, page).await?);
+                    found.add(users::search(&mut tx, view.scope, &search, page).await?);
                 }
                 found.records
             }
@@ -155,7 +155,7 @@ pub struct FoundUsers {
 /// name has the text from the start of a word on. It is as fast if a million users match, and not
 /// paged: a longer text finds the rest.
 pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
-    let Some(range) = phrases::range(text).filter(|_| !text.contains('\0')) else {
+    let Some(search) = Search::parse(text).filter(|_| !text.contains('\0')) else {
         return Ok(FoundUsers { users: Vec::new(), more_exist: false });
     };
     let mut conn = view.read().await?;
@@ -166,7 +166,7 @@ pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Erro
     // A user may have several of the phrases, one of them be the exact match, and one more shows
     // whether there are others.
     let most = (limit + 2) * PHRASES_OF_USER;
-    let mut others = users::search_some(&mut conn, view.scope, &range, most).await?;
+    let mut others = users::search_some(&mut conn, view.scope, &search, most).await?;
     others.retain(|user| exact.as_ref().is_none_or(|exact| exact.id != user.id));
     let more_exist = others.len() > limit as usize;
     others.truncate(limit as usize);
@@ -277,7 +277,7 @@ pub(super) async fn store(change: &mut Change, before: &User, mut user: User) ->
         let scope = change.scope();
         user.updated_at = change.time_after(before.updated_at);
         users::update(change, scope, &user).await?;
-        phrases::change_user(change, scope, before, &user).await?;
+        phrases::set_of_user(change, scope, &user).await?;
     }
     Ok(user)
 }

@@ -89,8 +89,8 @@ pub async fn set_event_data(conn: &mut Conn, scope: Scope, data: &EventData) -> 
     Ok(())
 }
 
-/// Moves the refusals of one external id to another, which has none or had some in other hours. Of two
-/// for the same hour and reason, one is deleted.
+/// Moves the refusals of one external id to another. Of two for the same hour and reason, one is
+/// deleted.
 pub async fn rename_refusals(
     conn: &mut Conn,
     scope: Scope,

@@ -10,7 +10,7 @@ use crate::db::{Query, Result, Row, Value};
 
 /// How many rows a statement that filters them looks at, at most. However rare what it looks for
 /// is, it takes milliseconds, and whoever waits for the database comes next.
-const MAX_SCAN: i64 = 10_000;
+pub const MAX_SCAN: i64 = 10_000;
 /// How many the first one for a page looks at: mostly they are enough.
 const FIRST_SCAN: i64 = 500;
 

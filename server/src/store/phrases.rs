@@ -1,117 +1,25 @@
-//! Phrases, by which people find users and licenses: a text in lower case and without accents, from
-//! the start of each of its words on. So "Acme Studio Berlin" is found by "acme", by "stud" and by
-//! "studio ber", and "Zoë" by "zoe". Both databases compare phrases by bytes, so they find the same.
+//! Phrases, by which people find users and licenses: a name, or a value of the metadata, in lower
+//! case and without accents, from the start of each of its words on. So "Acme Studio Berlin" is found
+//! by "acme", by "stud" and by "studio ber", and "Zoë" by "zoe". Both databases compare phrases by
+//! bytes, so they find the same.
+
+mod text;
 
 use std::collections::BTreeSet;
 
-use common::{ExternalId, LicenseId, Line, Name, User, UserId};
+use common::{ExternalId, LicenseId, Line, Metadata, Name, User, UserId};
 use serde::Serialize;
 use sqlx::types::{Json, Uuid};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::canonical_combining_class;
 
-use super::{Scope, TextRange, World};
+use super::{MANY_FOUND, Scope, TextRange, World};
 use crate::db::{Conn, Result, Sql, locking};
 
-/// How many characters of a phrase count. More would tell few texts apart, and PostgreSQL indexes no
-/// more than 2700 bytes.
-const LONGEST: usize = 64;
-/// How many words of an id or an email, before its domain, are starts: an id may be a UUID.
-const WORDS_OF_ID: usize = 3;
+use text::of_texts;
+pub use text::{Search, names, of_license, of_user, phrase};
 
 /// A row of the table of phrases.
 #[derive(Serialize)]
 pub struct PhraseRow(i32, uuid::fmt::Simple, String);
-
-/// The phrases that a search finds: those that start with it. A search that ends with a blank or a
-/// sign, as in `ada/`, ends with a whole word. None if it is empty.
-pub fn range(search: &str) -> Option<TextRange> {
-    let from = phrase(search)?;
-    let is_whole_word = search.ends_with(|c: char| !is_of_word(c)) && from.contains(is_of_word);
-    Some(match is_whole_word {
-        // A phrase has letters, digits and blanks, and of these only the blank comes before `!`.
-        true => TextRange { until: format!("{from}!"), from },
-        false => TextRange::starting_with(&from),
-    })
-}
-
-/// The phrases of a user's names.
-pub fn of_user(user: &User) -> BTreeSet<String> {
-    of_names(Some(&user.external_id), user.email.as_ref(), user.name.as_ref())
-}
-
-/// The external id, the email and the name of a user, each as a phrase.
-pub fn names(user: &User) -> BTreeSet<String> {
-    let email = user.email.iter().map(Line::as_str);
-    let name = user.name.iter().map(Name::as_str);
-    std::iter::once(user.external_id.as_str()).chain(email).chain(name).filter_map(phrase).collect()
-}
-
-fn of_names(
-    external_id: Option<&ExternalId>,
-    email: Option<&Line>,
-    name: Option<&Name>,
-) -> BTreeSet<String> {
-    let ids = external_id.map(ExternalId::as_str).into_iter().chain(email.map(Line::as_str));
-    let name = name.into_iter().flat_map(|name| starts(name.as_str()));
-    ids.flat_map(starts_of_id).chain(name).collect()
-}
-
-/// The phrases of the name of a license, or of a user.
-fn starts(name: &str) -> Vec<String> {
-    phrase_starts(name, usize::MAX)
-}
-
-/// The phrases of an id or an email. The domain is a word.
-fn starts_of_id(id: &str) -> Vec<String> {
-    match id.rsplit_once('@') {
-        Some((mailbox, domain)) => {
-            let mut starts = phrase_starts(id, words(mailbox).clamp(1, WORDS_OF_ID));
-            starts.extend(phrase(domain));
-            starts
-        }
-        None => phrase_starts(id, WORDS_OF_ID),
-    }
-}
-
-fn words(text: &str) -> usize {
-    text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()).count()
-}
-
-fn phrase_starts(text: &str, most: usize) -> Vec<String> {
-    let Some(whole) = whole_phrase(text) else { return Vec::new() };
-    let spaces = whole.match_indices(' ').map(|(at, _)| &whole[at + 1..]);
-    std::iter::once(&*whole).chain(spaces).take(most).map(shorten).collect()
-}
-
-/// A text in the form of a phrase; none if it is empty.
-pub fn phrase(text: &str) -> Option<String> {
-    whole_phrase(text).as_deref().map(shorten)
-}
-
-/// The words of a text, separated by single blanks, or all of it if it contains neither a letter nor
-/// a digit.
-fn whole_phrase(text: &str) -> Option<String> {
-    let text = fold(text);
-    let words: Vec<_> = text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()).collect();
-    let phrase = if words.is_empty() { text } else { words.join(" ") };
-    (!phrase.is_empty()).then_some(phrase)
-}
-
-fn shorten(phrase: &str) -> String {
-    phrase.chars().take(LONGEST).collect()
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric()
-}
-
-fn fold(text: &str) -> String {
-    let is_accent = |c: &char| canonical_combining_class(*c) != 0;
-    let letters = text.nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase);
-    // PostgreSQL cannot store NUL.
-    letters.filter(|c| !is_accent(c) && *c != '\0').collect()
-}
 
 macro_rules! insert {
     ($table:literal, $record:literal) => {
@@ -140,14 +48,14 @@ pub async fn add_to_users(
     add(conn, insert!("user_phrases", "user_id"), users).await
 }
 
-/// Adds the phrases of its name to a license.
+/// Adds phrases to a license.
 pub async fn add_to_license(
     conn: &mut Conn,
     scope: Scope,
     id: LicenseId,
-    name: Option<&Name>,
+    phrases: BTreeSet<String>,
 ) -> Result<()> {
-    let license = std::iter::once((scope.world, id.uuid(), of_names(None, None, name)));
+    let license = std::iter::once((scope.world, id.uuid(), phrases));
     add(conn, insert!("license_phrases", "license_id"), license).await.map(drop)
 }
 
@@ -163,36 +71,73 @@ async fn add(
     if rows.is_empty() { Ok(0) } else { conn.query(insert).bind(Json(rows)).execute().await }
 }
 
-/// Gives a user, who is locked, the phrases of the new names in place of those of the old ones.
-pub async fn change_user(conn: &mut Conn, scope: Scope, before: &User, after: &User) -> Result<()> {
-    const DELETE: Sql = Sql::Each {
-        sqlite: "delete from user_phrases where user_id = $2 and world = $1
-                 and phrase in (select value from json_each($3))",
-        postgres: "delete from user_phrases where user_id = $2 and world = $1
-                   and phrase in (select jsonb_array_elements_text($3))",
-    };
-    let (old, new) = (of_user(before), of_user(after));
-    let gone: Vec<&String> = old.difference(&new).collect();
-    if !gone.is_empty() {
-        conn.query(DELETE).bind_scope(scope).bind(after.id).bind(Json(gone)).execute().await?;
-    }
-    let added = new.difference(&old).cloned().collect();
-    add_to_users(conn, std::iter::once((scope.world, after.id, added))).await.map(drop)
+/// Replaces the phrases of a user, who is locked.
+pub async fn set_of_user(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
+    conn.query("delete from user_phrases where user_id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(user.id)
+        .execute()
+        .await?;
+    let phrases = (scope.world, user.id, of_user(user));
+    add_to_users(conn, std::iter::once(phrases)).await.map(drop)
 }
 
-/// Replaces the phrases of a license, which is locked, by those of its name.
+/// Replaces the phrases of a license, which is locked.
 pub async fn set_of_license(
     conn: &mut Conn,
     scope: Scope,
     id: LicenseId,
-    name: Option<&Name>,
+    phrases: BTreeSet<String>,
 ) -> Result<()> {
     conn.query("delete from license_phrases where license_id = $2 and world = $1")
         .bind_scope(scope)
         .bind(id)
         .execute()
         .await?;
-    add_to_license(conn, scope, id, name).await
+    add_to_license(conn, scope, id, phrases).await
+}
+
+/// Puts a word first that is in few records, and returns whether there is one.
+pub async fn put_rare_first(
+    conn: &mut Conn,
+    scope: Scope,
+    named: Named,
+    search: &mut Search,
+) -> Result<bool> {
+    for order in search.orders() {
+        if !finds_many(conn, scope, named, &order.first).await? {
+            *search = order;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a range has more than [`MANY_FOUND`] phrases. It reads no more than that.
+async fn finds_many(
+    conn: &mut Conn,
+    scope: Scope,
+    named: Named,
+    range: &TextRange,
+) -> Result<bool> {
+    macro_rules! count {
+        ($table:literal) => {
+            concat!(
+                "select count(*) from (
+                     select 1 from ",
+                $table,
+                " where world = $1 and world > 0 and phrase >= $3 and phrase < $4
+                     limit $2) found"
+            )
+        };
+    }
+    let sql = match named {
+        Named::Users => count!("user_phrases"),
+        Named::Licenses => count!("license_phrases"),
+    };
+    let query = conn.query(sql).bind_scope(scope).bind(MANY_FOUND + 1).bind_range(range);
+    let (found,): (i64,) = query.fetch_one().await?;
+    Ok(found > MANY_FOUND)
 }
 
 /// The most records of which [`fill_in`] adds the phrases in one transaction, which holds SQLite's
@@ -207,6 +152,8 @@ struct NamedRecord {
     external_id: Option<ExternalId>,
     email: Option<Line>,
     name: Option<Name>,
+    #[sqlx(json(nullable))]
+    metadata: Option<Metadata>,
 }
 
 /// The table of which [`fill_in`] adds phrases.
@@ -230,12 +177,13 @@ pub async fn fill_in(
     // Locked, so that nobody is renamed meanwhile.
     let select = match named {
         Named::Users => locking!(
-            "select id, world, external_id, email, name from users
+            "select id, world, external_id, email, name, metadata from users
              where (id, world) > ($1, $2) order by id, world limit $3"
         ),
         Named::Licenses => locking!(
-            "select id, world, null as external_id, null as email, name from licenses
-             where (id, world) > ($1, $2) and name is not null order by id, world limit $3"
+            "select id, world, null as external_id, null as email, name, metadata from licenses
+             where (id, world) > ($1, $2) and (name is not null or metadata is not null)
+             order by id, world limit $3"
         ),
     };
     let query = conn.query(select).bind(after.0).bind(after.1).bind(PORTION);
@@ -243,67 +191,13 @@ pub async fn fill_in(
     let Some(last) = records.last() else { return Ok(None) };
     let reached = Reached(last.id, last.world);
     let phrases = records.into_iter().map(|record| {
-        let NamedRecord { external_id, email, name, .. } = &record;
-        (record.world, record.id, of_names(external_id.as_ref(), email.as_ref(), name.as_ref()))
+        let NamedRecord { external_id, email, name, metadata, .. } = &record;
+        let ids = [external_id.as_ref().map(ExternalId::as_str), email.as_ref().map(Line::as_str)];
+        (record.world, record.id, of_texts(ids, name.as_ref(), metadata.as_ref()))
     });
     let insert = match named {
         Named::Users => insert!("user_phrases", "user_id"),
         Named::Licenses => insert!("license_phrases", "license_id"),
     };
     Ok(Some((add(conn, insert, phrases).await?, reached)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_found_from_each_of_its_words() {
-        let expected =
-            ["o brien søren gmbh 2", "brien søren gmbh 2", "søren gmbh 2", "gmbh 2", "2"];
-        assert_eq!(starts("  O'Brien & SØREN GmbH (2) "), expected);
-        assert_eq!(starts("---/"), ["---/"]);
-        assert_eq!(starts("株式会社"), ["株式会社"]);
-        assert_eq!(starts(""), [""; 0]);
-    }
-
-    #[test]
-    fn an_email_is_found_by_its_mailbox_and_its_domain() {
-        let expected = ["sven larsen acme studio com", "larsen acme studio com", "acme studio com"];
-        assert_eq!(starts_of_id("Sven.Larsen@Acme-Studio.com"), expected);
-        assert_eq!(starts_of_id("@acme.com"), ["acme com", "acme com"]);
-        assert_eq!(starts_of_id("u-10005"), ["u 10005", "10005"]);
-        let uuid = "550e8400-e29b-41d4-a716-446655440000";
-        assert_eq!(starts_of_id(uuid).len(), WORDS_OF_ID);
-    }
-
-    #[test]
-    fn neither_case_nor_accents_nor_forms_count() {
-        for text in ["ZOË", "zoe\u{308}", "zoë", "Ｚｏｅ"] {
-            assert_eq!(phrase(text).as_deref(), Some("zoe"), "{text}");
-        }
-        assert_eq!(phrase("İstanbul").as_deref(), Some("istanbul"));
-        // Their vowel signs are no accents.
-        assert_eq!(phrase("हिन्दी").as_deref(), phrase("हिन्दी").as_deref());
-        assert_ne!(phrase("कि"), phrase("क"));
-        // One letter that is as long as eighteen.
-        assert_eq!(phrase(&"\u{fdfa}".repeat(255)).unwrap().chars().count(), LONGEST);
-    }
-
-    #[test]
-    fn a_search_may_end_with_a_whole_word() {
-        let finds = |search: &str, phrase: &str| range(search).is_some_and(|it| it.holds(phrase));
-        for (search, found, not_found) in [
-            ("ada", &["ada", "ada 1", "adam 1"][..], &["bada"][..]),
-            ("ada/", &["ada", "ada 1"], &["adam 1", "ada1"]),
-            ("Ada ", &["ada", "ada lovelace"], &["adam"]),
-            ("@acme.com", &["acme com", "acme community"], &["com"]),
-            ("studio ber", &["studio berlin"], &["studio", "berlin"]),
-            ("%", &["%", "%%"], &["100"]),
-            ("", &[], &["", "ada"]),
-        ] {
-            assert!(found.iter().all(|phrase| finds(search, phrase)), "{search}");
-            assert!(!not_found.iter().any(|phrase| finds(search, phrase)), "{search}");
-        }
-    }
 }

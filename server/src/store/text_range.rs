@@ -1,7 +1,7 @@
 //! All texts with a common prefix, as a range of an index.
 
 /// From one text up to, but excluding, another, compared by bytes.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TextRange {
     pub from: String,
     pub until: String,
@@ -10,6 +10,11 @@ pub struct TextRange {
 impl TextRange {
     pub fn starting_with(start: &str) -> Self {
         Self { from: start.to_owned(), until: after_all_with(start) }
+    }
+
+    /// All texts.
+    pub fn all() -> Self {
+        Self { from: String::new(), until: after_all_with("") }
     }
 
     /// A phrase alone: it has no character before the blank.

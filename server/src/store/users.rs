@@ -2,8 +2,9 @@
 
 use common::{ExternalId, User, UserId};
 
-use super::page::{paged, scanned, stop};
-use super::{Found, MANY_FOUND, Page, Scope, TextRange};
+use super::page::{MAX_SCAN, paged, scanned, stop};
+use super::phrases::{self, Named, Search};
+use super::{Found, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
 macro_rules! columns {
@@ -114,26 +115,59 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<V
         .await
 }
 
-/// A page of the users who have a phrase in this range.
+/// The condition that a user, whose id is given, has a phrase in each of two ranges. The range of all
+/// texts begins with the empty one, and is not read.
+macro_rules! has_words {
+    ($user:literal, $from:literal, $until:literal, $other_from:literal, $other_until:literal) => {
+        concat!(
+            " and (",
+            $from,
+            " = '' or exists (
+                 select 1 from user_phrases p where p.user_id = ",
+            $user,
+            "
+                 and p.world = $1 and p.phrase >= ",
+            $from,
+            " and p.phrase < ",
+            $until,
+            "))
+             and (",
+            $other_from,
+            " = '' or exists (
+                 select 1 from user_phrases p where p.user_id = ",
+            $user,
+            "
+                 and p.world = $1 and p.phrase >= ",
+            $other_from,
+            " and p.phrase < ",
+            $other_until,
+            "))"
+        )
+    };
+}
+
+/// A page of the users whom a search finds.
 pub async fn search(
     conn: &mut Conn,
     scope: Scope,
-    phrases: &TextRange,
+    search: &Search,
     page: Page<UserId>,
 ) -> Result<Found<User, UserId>> {
-    if finds_many(conn, scope, phrases).await? {
-        return scan(conn, scope, phrases, page).await;
+    let search = &mut search.clone();
+    if !phrases::put_rare_first(conn, scope, Named::Users, search).await? {
+        return scan(conn, scope, search, page).await;
     }
     let few = conn.query(paged!(
         page,
-        select!(
+        select!(concat!(
             "world = $1 and id in (
                  select user_id from user_phrases
-                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5)"
-        ),
+                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5)",
+            has_words!("users.id", "$6", "$7", "$8", "$9")
+        )),
         "id"
     ));
-    let few = few.bind_scope(scope).bind(page.cursor).bind(page.limit).bind_range(phrases);
+    let few = few.bind_scope(scope).bind(page.cursor).bind(page.limit).bind_search(search);
     Ok(Found { records: few.fetch_all().await?, rest: None })
 }
 
@@ -141,40 +175,26 @@ pub async fn search(
 async fn scan(
     conn: &mut Conn,
     scope: Scope,
-    phrases: &TextRange,
+    search: &Search,
     page: Page<UserId>,
 ) -> Result<Found<User, UserId>> {
     let matches = conn.query(scanned!(
         page,
         columns!(),
         "users" where "world = $1 and world > 0",
-        "exists (
-             select 1 from user_phrases p
-             where p.user_id = users.id and p.world = users.world
-                 and p.phrase >= $5 and p.phrase < $6)",
+        concat!(
+            "exists (
+                 select 1 from user_phrases p
+                 where p.user_id = users.id and p.world = users.world
+                     and p.phrase >= $5 and p.phrase < $6)",
+            has_words!("users.id", "$7", "$8", "$9", "$10")
+        ),
         "id"
     ));
-    let matches = matches.bind_scope(scope).bind_scan(page).bind_range(phrases);
+    let matches = matches.bind_scope(scope).bind_scan(page).bind_search(search);
     let records = matches.fetch_all().await?;
     let stop = conn.query(stop!(page, "users" where "world = $1 and world > 0", "id"));
     page.found(records, stop.bind_scope(scope).bind_stop(page)).await
-}
-
-/// Whether a search finds more than [`MANY_FOUND`] phrases. It reads no more than that.
-async fn finds_many(conn: &mut Conn, scope: Scope, phrases: &TextRange) -> Result<bool> {
-    let (found,): (i64,) = conn
-        .query(
-            "select count(*) from (
-                 select 1 from user_phrases
-                 where world = $1 and world > 0 and phrase >= $3 and phrase < $4
-                 limit $2) found",
-        )
-        .bind_scope(scope)
-        .bind(MANY_FOUND + 1)
-        .bind_range(phrases)
-        .fetch_one()
-        .await?;
-    Ok(found > MANY_FOUND)
 }
 
 /// Some of the users that [`search`] finds, those with the first `most` phrases, so that it stays
@@ -182,20 +202,26 @@ async fn finds_many(conn: &mut Conn, scope: Scope, phrases: &TextRange) -> Resul
 pub async fn search_some(
     conn: &mut Conn,
     scope: Scope,
-    phrases: &TextRange,
+    search: &Search,
     most: i64,
 ) -> Result<Vec<User>> {
-    conn.query(select!(
+    // The other words may be those of the last of many users with the first one.
+    let scan = if search.has_one_word() { most } else { MAX_SCAN };
+    conn.query(select!(concat!(
         "world = $1 and id in (
              select user_id from (
-                 select user_id from user_phrases
-                 where world = $1 and world > 0 and phrase >= $3 and phrase < $4
-                 order by phrase limit $2) found)
+                 select user_id, phrase from user_phrases
+                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5
+                 order by phrase limit $3) found
+             where true",
+        has_words!("found.user_id", "$6", "$7", "$8", "$9"),
+        " order by phrase limit $2)
          order by external_id"
-    ))
+    )))
     .bind_scope(scope)
     .bind(most)
-    .bind_range(phrases)
+    .bind(scan)
+    .bind_search(search)
     .fetch_all()
     .await
 }

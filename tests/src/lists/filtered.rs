@@ -8,7 +8,8 @@ use licd::db::Sql;
 use licd::store::events::{self, EventFilter};
 use licd::store::licenses::{self, ExpiryFilter, LicenseFilter, Suffixes};
 use licd::store::outcomes::{self, RefusalFilter};
-use licd::store::{Collected, Page, Scope, TextRange, users, worlds};
+use licd::store::phrases::Search;
+use licd::store::{Collected, Page, Scope, users, worlds};
 use serde_json::json;
 
 use crate::harness::App;
@@ -118,7 +119,7 @@ async fn what_a_filter_leaves_of_a_long_list_is_read_in_parts() {
     let [from, to] = [from, to].map(|time| time.parse::<Timestamp>().unwrap());
     let ending = &ExpiryFilter { product: None, plan: Some(last_plan), status: None, from, to };
     let by_end = Page::oldest_first((from, LicenseId::default()), 5);
-    let needle = &TextRange::starting_with("needle");
+    let needle = &Search::parse("needle").unwrap();
     let revoked = &RefusalFilter { reason: Some(Reason::Revoked), ..RefusalFilter::default() };
     let deleted = EventFilter {
         subject: Some("usr_1"),

@@ -9,9 +9,10 @@ use licd::ops::tenants;
 use licd::store::events::EventFilter;
 use licd::store::licenses::{ExpiryFilter, LicenseFilter};
 use licd::store::notices::End;
+use licd::store::phrases::Search;
 use licd::store::{
-    Cursor, Found, MANY_FOUND, Page, Scope, TextRange, assignments, events, key_uses, keys,
-    license_keys, licenses, notices, plans, products, users, worlds,
+    Cursor, Found, MANY_FOUND, Page, Scope, assignments, events, key_uses, keys, license_keys,
+    licenses, notices, plans, products, users, worlds,
 };
 use sqlx::PgConnection;
 use sqlx::types::Uuid;
@@ -145,10 +146,8 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
     let of_product = LicenseFilter { product: Some(id(1)), ..all() };
     let active = LicenseFilter { status: Some(Status::Active), ..of_product.clone() };
     let suspended = LicenseFilter { status: Some(Status::Suspended), ..of_product.clone() };
-    let named = |start: &str| LicenseFilter {
-        phrases: Some(TextRange::starting_with(start)),
-        ..LicenseFilter::default()
-    };
+    let named =
+        |start: &str| LicenseFilter { search: Search::parse(start), ..LicenseFilter::default() };
     let in_state = |state, now: &str| LicenseFilter {
         state: Some((state, now.parse().unwrap())),
         ..LicenseFilter::default()
@@ -179,7 +178,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
             conn, scope, &in_state(LicenseState::Expired, "2031-01-01T00:00:00Z"), middle());
         "few that end before": licenses::page(conn, scope, &before("2030-01-01T00:20:00Z"), middle());
         "many that end before": licenses::page(conn, scope, &before("2031-01-01T00:00:00Z"), middle());
-        "few of a name": licenses::page(conn, scope, &named("customer 77 "), middle());
+        "few of a name": licenses::page(conn, scope, &named("customer/77 "), middle());
         "many of a name": licenses::page(conn, scope, &named("acme"), middle());
         "expiring": licenses::by_expiry(conn, scope, &expiring, soonest);
         "expiring later": licenses::by_expiry(conn, scope, &expiring, later);
@@ -215,7 +214,7 @@ async fn read_events(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
 }
 
 async fn read_users_and_keys(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
-    let user = TextRange::starting_with("user");
+    let user = Search::parse("user").unwrap();
     read! {
         conn, stats;
         "users": users::page(conn, scope, middle());

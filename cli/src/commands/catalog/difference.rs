@@ -142,11 +142,16 @@ impl CatalogStep {
 
     /// What licenses of a new plan will have.
     fn terms(&self) -> String {
-        let terms = ["maxSeats", "expiresInDays", "features"].map(|field| {
+        const ALWAYS: [&str; 3] = ["maxSeats", "expiresInDays", "features"];
+        let given = self.fields.iter().filter(|(field, value)| {
+            !value.is_null() && !["name", "description"].contains(&field.as_str())
+        });
+        let others = given.map(|(field, _)| field.as_str()).filter(|it| !ALWAYS.contains(it));
+        let terms = ALWAYS.into_iter().chain(others).map(|field| {
             let value = self.fields.get(field).unwrap_or(&Value::Null);
             format!("{field}: {}", word(field, value))
         });
-        terms.join("; ")
+        terms.collect::<Vec<_>>().join("; ")
     }
 
     /// Whether the step is for a plan whose product does not exist before.

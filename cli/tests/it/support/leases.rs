@@ -38,7 +38,7 @@ fn running() -> Value {
     })
 }
 
-/// The answer, if the request asks for a lease, or for the running ones. Bob is licensed and gets none; others are not.
+/// The answer, if the request is about leases. Bob is licensed and gets none; others are not.
 pub fn answer(request: &Request, words: &[&str]) -> Option<Reply> {
     match (request.method.as_str(), words) {
         ("GET", ["admin", "leases"]) => return Some(Reply::list(&[running()])),

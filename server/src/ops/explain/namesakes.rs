@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use common::{ExternalId, User};
 
 use crate::db::{Conn, Result};
-use crate::store::{Scope, TextRange, assignments, phrases, users};
+use crate::store::phrases::Search;
+use crate::store::{Scope, assignments, phrases, users};
 
 /// How many are named.
 const MOST: usize = 3;
@@ -26,8 +27,7 @@ pub(super) async fn licensed_namesakes(
     };
     let mut found: Vec<User> = Vec::new();
     for name in &names {
-        let range = TextRange::of(name);
-        for other in users::search_some(conn, scope, &range, READ).await? {
+        for other in users::search_some(conn, scope, &Search::of(name), READ).await? {
             let is_known = other.external_id == *id || found.iter().any(|it| it.id == other.id);
             if is_known || phrases::names(&other).is_disjoint(&names) {
                 continue;

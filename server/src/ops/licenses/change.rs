@@ -1,5 +1,7 @@
 //! Changing and deleting licenses. Each change takes the license's lock, as seats do.
 
+use std::collections::BTreeSet;
+
 use common::{
     EventType, LicenseDetails, LicenseField, LicenseId, LicenseKey, Plan, Status, UpdateLicense,
 };
@@ -128,8 +130,9 @@ async fn modify(
     after.license.updated_at = change.time_after(before.updated_at);
     let updated = licenses::update(&mut change, scope, &after).await;
     updated.map_err(on_broken_reference(unknown_plan()))?;
-    if after.name != before.name {
-        phrases::set_of_license(&mut change, scope, id, after.name.as_ref()).await?;
+    if (&after.name, &after.metadata) != (&before.name, &before.metadata) {
+        let found_by = phrases::of_license(after.name.as_ref(), after.metadata.as_ref());
+        phrases::set_of_license(&mut change, scope, id, found_by).await?;
     }
     let event = event(&before, &after);
     Ok(change.commit(Changed(after), event).await?)
@@ -150,7 +153,7 @@ pub async fn delete(
     if let (Some(key), false) = (keys.first(), revokes_keys) {
         return Err(Error::ClaimableKey(key.display_name()));
     }
-    phrases::set_of_license(&mut change, scope, id, None).await?;
+    phrases::set_of_license(&mut change, scope, id, BTreeSet::new()).await?;
     license_keys::delete_of_license(&mut change, scope, id).await?;
     licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
     // Nobody has it. If somebody had, it was unassigned.

@@ -6,6 +6,7 @@ use super::source::{LicenseFilter, Source};
 use super::{CountedLicense, columns_with_seats};
 use crate::db::{Conn, Result};
 use crate::store::page::{scanned, stop};
+use crate::store::phrases::Search;
 use crate::store::{Found, Page, Scope};
 
 /// A page of the licenses that match a filter.
@@ -15,11 +16,12 @@ pub async fn page(
     filter: &LicenseFilter,
     page: Page<LicenseId>,
 ) -> Result<Found<LicenseWithSeats, LicenseId>> {
-    let source = Source::find(conn, scope, filter).await?;
+    let mut filter = filter.clone();
+    let (source, filter) = Source::find(conn, scope, &mut filter).await?;
     let page = source.scan(filter, page);
     let (matches, stop) = source.sql(page);
     let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
-    let rows: Vec<CountedLicense> = source
+    let matches = source
         .bind(matches)
         .bind(filter.plan)
         .bind(filter.product)
@@ -28,11 +30,13 @@ pub async fn page(
         .bind(filter.suffixes.map(|suffixes| suffixes.first))
         .bind(filter.suffixes.map(|suffixes| suffixes.last))
         .bind(filter.state.map(|(status, _)| status))
-        .bind(filter.state.map(|(_, now)| now))
-        .bind(filter.phrases.as_ref().map(|range| &range.from))
-        .bind(filter.phrases.as_ref().map(|range| &range.until))
-        .fetch_all()
-        .await?;
+        .bind(filter.state.map(|(_, now)| now));
+    let words = filter.search.as_ref().map(Search::ranges);
+    let matches = (0..Search::MAX_WORDS).fold(matches, |matches, at| {
+        let range = words.map(|words| words[at]);
+        matches.bind(range.map(|range| &range.from)).bind(range.map(|range| &range.until))
+    });
+    let rows: Vec<CountedLicense> = matches.fetch_all().await?;
     let records = with_seats(rows);
     let Some(stop) = stop else { return Ok(Found { records, rest: None }) };
     let stop = source.bind(conn.query(stop).bind_scope(scope).bind_stop(page));

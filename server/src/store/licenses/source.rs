@@ -5,7 +5,8 @@ use common::{ExternalId, LicenseId, LicenseState, PlanId, ProductId, Status, Tim
 use super::columns_with_seats;
 use crate::db::{Conn, Query, Result};
 use crate::store::page::{paged, scanned, stop};
-use crate::store::{MANY_FOUND, Page, Scope, TextRange};
+use crate::store::phrases::{self, Named, Search};
+use crate::store::{MANY_FOUND, Page, Scope};
 
 /// Which licenses a list shows: those that match all given conditions.
 #[derive(Clone, Default, PartialEq)]
@@ -21,8 +22,8 @@ pub struct LicenseFilter {
     pub expiring_before: Option<Timestamp>,
     /// Whose ids have one of these suffixes.
     pub suffixes: Option<Suffixes>,
-    /// With a phrase of the name in this range.
-    pub phrases: Option<TextRange>,
+    /// With words of the name or metadata.
+    pub search: Option<Search>,
 }
 
 /// The ids with a common ending, as a range of numeric suffixes.
@@ -73,7 +74,15 @@ macro_rules! conditions {
          and (cast($14 as text) is null or exists (
              select 1 from license_phrases p
              where p.license_id = licenses.id and p.world = licenses.world
-                 and p.phrase >= $14 and p.phrase < $15))"
+                 and p.phrase >= $14 and p.phrase < $15))
+         and (coalesce(cast($16 as text), '') = '' or exists (
+             select 1 from license_phrases p
+             where p.license_id = licenses.id and p.world = licenses.world
+                 and p.phrase >= $16 and p.phrase < $17))
+         and (coalesce(cast($18 as text), '') = '' or exists (
+             select 1 from license_phrases p
+             where p.license_id = licenses.id and p.world = licenses.world
+                 and p.phrase >= $18 and p.phrase < $19))"
     };
 }
 
@@ -114,9 +123,14 @@ pub enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub async fn find(conn: &mut Conn, scope: Scope, filter: &'a LicenseFilter) -> Result<Self> {
+    /// The source of a filter, whose words of a search may be put in another order.
+    pub async fn find(
+        conn: &mut Conn,
+        scope: Scope,
+        filter: &'a mut LicenseFilter,
+    ) -> Result<(Self, &'a LicenseFilter)> {
         let is_few = !finds_many(conn, scope, filter).await?;
-        Ok(Self::of(filter, is_few))
+        Ok((Self::of(filter, is_few), filter))
     }
 
     /// `is_few`: the part of the filter whose index has another order matches only a few.
@@ -126,7 +140,7 @@ impl<'a> Source<'a> {
             LicenseFilter { suffixes: Some(suffixes), .. } if suffixes.are_few() => {
                 Self::Suffix(suffixes.first)
             }
-            LicenseFilter { phrases: Some(phrases), .. } if is_few => Self::Name(&phrases.from),
+            LicenseFilter { search: Some(search), .. } if is_few => Self::Name(&search.first.from),
             LicenseFilter { plan: Some(plan), .. } => Self::Plan(*plan),
             // Few licenses are not active, whatever the product.
             LicenseFilter { status: Some(status), .. } if *status != Status::Active => {
@@ -244,20 +258,13 @@ impl<'a> Source<'a> {
 
 /// Whether more than [`MANY_FOUND`] licenses match the part of the filter whose index is not in the
 /// order of ids. It reads no more of that index.
-async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Result<bool> {
+async fn finds_many(conn: &mut Conn, scope: Scope, filter: &mut LicenseFilter) -> Result<bool> {
     let query = match filter {
         LicenseFilter { user: Some(_), .. } => return Ok(false),
         LicenseFilter { suffixes: Some(suffixes), .. } if suffixes.are_few() => return Ok(false),
-        LicenseFilter { phrases: Some(phrases), .. } => conn
-            .query(
-                "select count(*) from (
-                     select 1 from license_phrases
-                     where world = $1 and world > 0 and phrase >= $3 and phrase < $4
-                     limit $2) found",
-            )
-            .bind_scope(scope)
-            .bind(MANY_FOUND + 1)
-            .bind_range(phrases),
+        LicenseFilter { search: Some(search), .. } => {
+            return Ok(!phrases::put_rare_first(conn, scope, Named::Licenses, search).await?);
+        }
         // The index of the plan is used, however many licenses expire.
         LicenseFilter { plan: Some(_), .. } => return Ok(false),
         LicenseFilter {
