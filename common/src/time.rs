@@ -9,6 +9,7 @@ use chrono::{
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::ExpiresInDays;
 use crate::text::Invalid;
 
 /// A moment between the years 1970 and 9999, cut to the millisecond when it is created, so that
@@ -67,6 +68,18 @@ impl Timestamp {
             }
             None => self.0.checked_add_months(months).map(Self),
         }
+    }
+
+    /// The end of the next term of so many days. A multiple of 365 days counts as years of the
+    /// calendar, so that a yearly license keeps its last day in leap years. None after the last year
+    /// that a calendar has.
+    pub fn plus_term(self, days: ExpiresInDays) -> Option<Self> {
+        let days = days.get();
+        match u32::try_from(days / 365) {
+            Ok(years) if days % 365 == 0 => self.plus_months(12 * years),
+            _ => Some(self.plus(Duration::days(days.into()))),
+        }
+        .filter(|end| end.is_valid())
     }
 
     pub fn plus(self, span: Duration) -> Self {

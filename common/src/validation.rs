@@ -254,8 +254,7 @@ pub struct Term {
 impl Term {
     /// None if its end cannot be represented.
     pub fn beginning(start: Timestamp, days: ExpiresInDays) -> Option<Self> {
-        let expires_at = start.plus(chrono::TimeDelta::days(days.get().into()));
-        expires_at.is_valid().then_some(Self { days, expires_at })
+        start.plus_term(days).map(|expires_at| Self { days, expires_at })
     }
 }
 

@@ -114,8 +114,8 @@ pub fn changes(event: &Event) -> Vec<String> {
 }
 
 /// A member as the pages call it, with its values.
-fn in_words<'a>(member: &'a str, values: [&Value; 2]) -> (&'a str, [String; 2]) {
-    match member {
+fn in_words(member: &str, values: [&Value; 2]) -> (String, [String; 2]) {
+    let (label, values) = match member {
         "expiresAt" => {
             let end = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
             let is_day = |value| end(value).is_none_or(|end| end.last_day().is_some());
@@ -125,8 +125,18 @@ fn in_words<'a>(member: &'a str, values: [&Value; 2]) -> (&'a str, [String; 2]) 
         }
         "maxSeats" => ("Seats", values.map(|value| brief_or("unlimited", value))),
         "expiresInDays" => ("Days", values.map(|value| brief_or("unlimited", value))),
-        other => (other, values.map(brief)),
-    }
+        other => return (spaced(other), values.map(brief)),
+    };
+    (label.to_owned(), values)
+}
+
+/// The name of a member with blanks: `revoked at` for `revokedAt`.
+fn spaced(member: &str) -> String {
+    let letters = member.chars().flat_map(|letter| {
+        let space = letter.is_uppercase().then_some(' ');
+        space.into_iter().chain(letter.to_lowercase())
+    });
+    letters.collect()
 }
 
 fn brief_or(none: &str, value: &Value) -> String {
@@ -138,7 +148,7 @@ fn brief(value: &Value) -> String {
     const LONGEST: usize = 40;
     let text = match value {
         Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.parse().map_or_else(|_| text.clone(), end_in_words),
         Value::Array(values) => values.iter().map(brief).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     };

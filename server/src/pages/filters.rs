@@ -52,7 +52,7 @@ pub fn end_in_words(at: Timestamp) -> String {
 
 /// The day of a time.
 pub fn day(at: Timestamp) -> String {
-    at.end_of_day().last_day().map_or_else(|| minute(at), in_words)
+    at.end_of_day().last_day().map(in_words).unwrap_or_default()
 }
 
 fn in_words(day: NaiveDate) -> String {
@@ -99,9 +99,31 @@ impl fmt::Display for Moment {
     }
 }
 
-/// `2027-01-31 12:00`, in UTC.
+/// `31 Jan 2027 12:00`, in UTC.
 fn minute(at: Timestamp) -> String {
-    at.to_string()[..16].replace('T', " ")
+    let time = at.to_string();
+    format!("{} {}", day(at), time.get(11..16).unwrap_or_default())
+}
+
+/// A sentence of the API, with its times as pages show them.
+#[filter_fn]
+pub fn sentence(text: impl fmt::Display, _: &dyn Values) -> Result<String> {
+    let text = text.to_string();
+    let words = text.split(' ').map(|word| {
+        let time = word.trim_end_matches(['.', ',', ';', ':']);
+        match time.parse() {
+            Ok(at) => end_in_words(at) + &word[time.len()..],
+            Err(_) => word.to_owned(),
+        }
+    });
+    Ok(words.collect::<Vec<_>>().join(" "))
+}
+
+/// How much time is left, as in `1 day left`.
+#[filter_fn]
+pub fn left<T: Value<Timestamp>>(end: T, _: &dyn Values) -> Result<String> {
+    let away = distance(end.value().since(Timestamp::now()));
+    Ok(format!("{} left", away.trim_start_matches("in ")))
 }
 
 /// `today`, `tomorrow`, `3 days ago`.
@@ -166,7 +188,7 @@ mod tests {
             ["2027-01-31T12:00:30Z", "2027-02-01T11:00:00Z"].map(|it| it.parse().unwrap());
         assert_eq!(
             Moment { at, now }.to_string(),
-            "<time datetime=\"2027-01-31T12:00:30.000Z\">2027-01-31 12:00 UTC</time> \
+            "<time datetime=\"2027-01-31T12:00:30.000Z\">31 Jan 2027 12:00 UTC</time> \
              <small class=\"ago\">23 hours ago</small>"
         );
     }
@@ -175,8 +197,8 @@ mod tests {
     fn an_end_is_its_last_day_or_its_time() {
         for (at, text) in [
             ("2027-01-01T00:00:00Z", ">31 Dec 2026</time>"),
-            ("2027-01-01T00:00:00.001Z", ">2027-01-01 00:00 UTC</time>"),
-            ("2027-01-31T12:00:00Z", ">2027-01-31 12:00 UTC</time>"),
+            ("2027-01-01T00:00:00.001Z", ">1 Jan 2027 00:00 UTC</time>"),
+            ("2027-01-31T12:00:00Z", ">31 Jan 2027 12:00 UTC</time>"),
             ("1970-01-01T00:00:00Z", ">31 Dec 1969</time>"),
         ] {
             let at = at.parse().unwrap();

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// A question, with a button for each answer.
 pub struct Question {
-    title: String,
+    pub title: String,
     sentence: String,
     /// A list below the sentence.
     pub points: Vec<Point>,

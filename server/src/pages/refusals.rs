@@ -120,6 +120,6 @@ fn user_query(refusal: &UserRefusal) -> String {
 }
 
 /// The reason in words; one of a later release as it is.
-fn reason(refusal: &UserRefusal) -> String {
+pub fn reason(refusal: &UserRefusal) -> String {
     refusal.reason.known().map_or_else(|| refusal.reason.to_string(), |it| words(it).to_owned())
 }

@@ -25,10 +25,14 @@ pub fn ask_about<'a>(
 fn point(id: &ExternalId, similar: &[&User]) -> Point {
     let text = if similar.is_empty() { id.to_string() } else { format!("{id}: did you mean") };
     let link = |user: &&User| {
-        let name = user.name.as_ref().map(ToString::to_string);
-        let called = name.or_else(|| user.email.as_ref().map(ToString::to_string));
-        let called = called.map_or_else(String::new, |called| format!(" ({called})"));
-        Link { path: format!("/users/{}", user.id), text: format!("{}{called}", user.external_id) }
+        let name = user.name.iter().map(ToString::to_string);
+        let called: Vec<_> = name.chain(user.email.iter().map(ToString::to_string)).collect();
+        let id = &user.external_id;
+        let text = match called.as_slice() {
+            [] => id.to_string(),
+            called => format!("{id} ({})", called.join(", ")),
+        };
+        Link { path: format!("/users/{}", user.id), text }
     };
     Point { text, links: similar.iter().map(link).collect() }
 }

@@ -88,7 +88,7 @@ async fn the_documentation_has_its_pictures() {
     for (name, path, text, height) in [
         ("overview", String::new(), "Recent refusals", 960),
         ("license", format!("/licenses/{license}"), "of 5 used", 893),
-        ("user", format!("/users/{user}"), "exceeded_seats", 800),
+        ("user", format!("/users/{user}"), "no free seat", 800),
         ("refusals", "/refusals".to_owned(), "no free seat", 760),
     ] {
         browser.framed(height).await;

@@ -75,8 +75,8 @@ async fn a_webhook_goes_on_elsewhere_with_another_secret_and_is_deleted() {
     let second = secret(&browser).await;
     browser.click("I have copied the secret").await;
     let before = receiver.received().len();
-    browser.choose("Range", "Send the last hour again").await;
-    browser.click("Go on from there").await;
+    browser.choose("Send events again", "of the last hour").await;
+    browser.click("Send again").await;
     browser.sees("These events are sent again.").await;
     until("it came again", async || receiver.received().len() > before).await;
     let last = receiver.received().pop().unwrap();
@@ -84,8 +84,13 @@ async fn a_webhook_goes_on_elsewhere_with_another_secret_and_is_deleted() {
 
     browser.click("Disable").await;
     browser.sees("Nothing is sent until it is enabled again.").await;
-    browser.choose("Range", "Skip what was not sent yet").await;
-    browser.click("Go on from there").await;
+    app.product("two").await;
+    let page = format!("/dashboard/live/webhooks/{}", made.id());
+    browser.open(&page).await;
+    browser.click("Skip events…").await;
+    let pending = app.get(WEBHOOKS).await.list()[0]["pending"].clone();
+    browser.sees(&format!("The events that were not sent yet ({pending}) are then not sent")).await;
+    browser.click(&format!("Skip {pending} events")).await;
     browser.sees("What was not sent yet is skipped.").await;
     browser.fill("Events", "").await;
     browser.click("Save").await;

@@ -182,7 +182,11 @@ async fn a_typed_user_is_looked_up_before_one_is_created() {
     for typed in ["ben.carter@example.com", "BEN carter", "BB73", "ben.carter@exampel.com"] {
         let page = send(&visitor, &form, &[("userId", typed)]).await;
         assert!(page.contains(&format!("<li>{typed}: did you mean")), "{page}");
-        assert!(page.contains("bb73 (Ben Carter)") && page.contains("Assign to bb73"), "{page}");
+        assert!(
+            page.contains("bb73 (Ben Carter, Ben.Carter@example.com)")
+                && page.contains("Assign to bb73"),
+            "{page}"
+        );
         assert!(app.user(typed).await.is_null());
     }
     for (typed, meant) in

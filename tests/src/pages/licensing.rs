@@ -134,7 +134,7 @@ async fn a_seat_with_a_lease_is_taken_away_after_a_question() {
         let visitor = admin(&app).await;
         let path = license_page(&license);
         let page = visitor.get(&path).await.text().await.unwrap();
-        assert!(page.contains("offline until") && page.contains(", on desk"), "{page}");
+        assert!(page.contains("offline on desk, 15 minutes left"), "{page}");
         app.assign(&license, "eve").await.data();
         let page = visitor.get(&user_page(&app, "eve").await).await.text().await.unwrap();
         assert!(page.contains("Unassign ada") && page.contains("offline until"), "{page}");

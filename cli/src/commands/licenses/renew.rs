@@ -77,7 +77,11 @@ impl Terms {
 
     /// When the license ends, if its next term begins then.
     fn end_of(&self, license: &License, start: Timestamp) -> Result<Timestamp> {
-        let end = self.of(license)?.after(start);
+        let end = match (self, self.of(license)?) {
+            // The server and the dashboard renew by the plan's term in the same way.
+            (Self::Plans(_), Term::Days(days)) => start.plus_term(days),
+            (_, term) => term.after(start),
+        };
         end.ok_or_else(|| Error::usage("The license would end after the year 9999."))
     }
 

@@ -266,7 +266,7 @@ impl SentForm<'_> {
         let view = self.visitor.view();
         let (user_id, typed) = typed_users::one(view, "userId", text).await?;
         let with = |user| Fields { user_id: Some(user), ..self.fields.confirmed("") };
-        questions::ask_about_user(&typed, "assign", self.id, self.fields, with)?;
+        questions::ask_about_user(&typed, ("assign", None), self.id, self.fields, with)?;
         let new = AssignLicense::to(user_id);
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?))
@@ -295,7 +295,13 @@ impl SentForm<'_> {
         let view = self.visitor.view();
         let (to_user_id, typed) = typed_users::one(view, "toUserId", text).await?;
         let with = |user| Fields { to_user_id: Some(user), ..self.fields.confirmed("") };
-        questions::ask_about_user(&typed, "transfer", self.id, self.fields, with)?;
+        questions::ask_about_user(
+            &typed,
+            ("transfer", Some(&from_user_id)),
+            self.id,
+            self.fields,
+            with,
+        )?;
         let request = TransferLicense { from_user_id, to_user_id };
         let (from, to) = (request.from_user_id.to_string(), request.to_user_id.to_string());
         match licenses::transfer(self.taking().await?, self.id, request).await {

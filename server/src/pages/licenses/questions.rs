@@ -4,8 +4,8 @@
 use crate::error::Error;
 use chrono::TimeDelta;
 use common::{
-    EventType, ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, PlanId,
-    Status, Timestamp,
+    EventType, ExpiresInDays, ExternalId, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats,
+    PlanId, Status, Timestamp,
 };
 
 use super::affected::{refused_users, returning_users};
@@ -208,10 +208,11 @@ pub async fn ask_about_plan(
     Err(question.choice(format!("Move it to {name}"), path, &fields.confirmed("yes"))?.into())
 }
 
-/// An unknown user, to whom the license is to go; `with` puts another one into the form.
+/// An unknown user, to whom the license is to go; `with` puts another one into the form. `giver` is
+/// the user who hands it over.
 pub fn ask_about_user(
     typed: &TypedUsers,
-    action: &str,
+    (action, giver): (&str, Option<&ExternalId>),
     license: LicenseId,
     fields: &Fields,
     with: impl Fn(String) -> Fields,
@@ -220,12 +221,19 @@ pub fn ask_about_user(
         return Ok(());
     }
     let path = format!("/licenses/{license}/{action}");
-    let question = ask_about(typed.pairs(), fields.path_back(license));
+    let mut question = ask_about(typed.pairs(), fields.path_back(license));
+    let (create, choose) = match giver {
+        Some(_) => ("Create user and hand over", "Hand over to"),
+        None => ("Create user and assign", "Assign to"),
+    };
+    if let Some(giver) = giver {
+        question.title = format!("Hand over the seat of {giver} to a new user?");
+    }
     let confirmed = fields.confirmed(&typed.unknown_text());
-    let mut question = question.choice("Create user and assign", path.clone(), &confirmed)?;
+    question = question.choice(create, path.clone(), &confirmed)?;
     for similar in typed.unknown.iter().flat_map(|unknown| &unknown.similar) {
         let user_id = similar.external_id.to_string();
-        let button = format!("Assign to {user_id}");
+        let button = format!("{choose} {user_id}");
         question = question.choice(button, path.clone(), &with(user_id))?;
     }
     Err(question.into())

@@ -18,19 +18,15 @@ use crate::ops::outcome::{Changed, Created};
 use crate::ops::webhooks;
 use crate::pages::{
     Done, Editor, FormError, FormState, Layout, Notice, OVERLAPS, Stop, Viewer, Visitor, cleared,
-    filters, once, page, required,
+    counted, filters, once, page, required,
 };
 use crate::store::Page;
 
 /// How many failures the page shows.
 const FAILURES: i64 = 20;
 /// The choices for what is sent again: the value in the form, in hours, and the label.
-const RANGES: [(&str, &str); 4] = [
-    ("1", "Send the last hour again"),
-    ("24", "Send the last 24 hours again"),
-    ("168", "Send the last 7 days again"),
-    ("latest", "Skip what was not sent yet"),
-];
+const RANGES: [(&str, &str); 3] =
+    [("1", "of the last hour"), ("24", "of the last 24 hours"), ("168", "of the last 7 days")];
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
@@ -110,6 +106,7 @@ enum Act {
     Resend,
     Retry,
     Replay,
+    Skip,
     Roll,
 }
 
@@ -122,6 +119,9 @@ pub struct ActForm {
     /// One of [`RANGES`].
     #[serde(default)]
     range: String,
+    /// The sequence of the last event that is skipped.
+    #[serde(default)]
+    after: String,
     /// How long the former secret signs too: one of [`OVERLAPS`].
     #[serde(default)]
     overlap: String,
@@ -147,6 +147,7 @@ pub async fn act(
                 Notice::WebhookRetried.into()
             }
             Act::Replay => replay(&visitor, id, &fields.range).await?,
+            Act::Skip => skip(&visitor, id, &fields.after).await?,
         };
         Ok(visitor.redirect(&format!("/webhooks/{id}"), done))
     });
@@ -173,21 +174,24 @@ async fn send(visitor: &Visitor, id: WebhookId, event: Option<EventId>) -> Resul
 }
 
 async fn replay(visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, Error> {
-    let keys = &visitor.app.secrets;
-    let (replay, notice) = if range == "latest" {
-        let now = webhooks::get(visitor.view(), keys, visitor.key.role, id).await?;
-        let after = Some(now.sequence + now.pending);
-        (ReplayWebhook { after, since: None }, Notice::WebhookSkipped)
-    } else {
-        let hours = range.parse().ok().filter(|hours| (1..=168).contains(hours));
-        let hours =
-            hours.ok_or_else(|| Error::invalid("range", "The range must be one listed."))?;
-        let since = Some(Timestamp::now().plus(-TimeDelta::hours(hours)));
-        (ReplayWebhook { after: None, since }, Notice::WebhookReplayed)
-    };
+    let hours = range.parse().ok().filter(|hours| (1..=168).contains(hours));
+    let hours = hours.ok_or_else(|| Error::invalid("range", "The range must be one listed."))?;
+    let since = Some(Timestamp::now().plus(-TimeDelta::hours(hours)));
+    go_on(visitor, id, ReplayWebhook { after: None, since }).await?;
+    Ok(Notice::WebhookReplayed.into())
+}
+
+/// Skips the events up to the one that was the last when the visitor saw their number.
+async fn skip(visitor: &Visitor, id: WebhookId, after: &str) -> Result<Done, Error> {
+    let after = after.parse().ok().filter(|after| *after >= 0);
+    let after = after.ok_or_else(|| Error::invalid("after", "The event must be a number."))?;
+    go_on(visitor, id, ReplayWebhook { after: Some(after), since: None }).await?;
+    Ok(Notice::WebhookSkipped.into())
+}
+
+async fn go_on(visitor: &Visitor, id: WebhookId, from: ReplayWebhook) -> Result<(), Error> {
     let change = visitor.change(None).await?;
-    let Changed(_) = webhooks::replay(change, keys, id, replay).await?;
-    Ok(notice.into())
+    webhooks::replay(change, &visitor.app.secrets, id, from).await.map(drop)
 }
 
 /// The response is the only one that ever shows the new secret.

@@ -98,11 +98,11 @@ async fn a_license_that_ends_within_a_day_gets_all_of_it() {
     let browser = signed_in(&app).await;
     browser.open(&page_of(&license)).await;
     assert_eq!(browser.value("Last valid day").await, "2030-01-31");
-    browser.sees("Valid through\n2030-01-31 12:34 UTC").await;
-    browser.sees("Now it ends within that day: 2030-01-31 12:34 UTC.").await;
+    browser.sees("Valid through\n31 Jan 2030 12:34 UTC").await;
+    browser.sees("Now it ends within that day: 31 Jan 2030 12:34 UTC.").await;
     browser.click("Save expiry").await;
-    browser.sees("Expiry changed from 2030-01-31 12:34 UTC to 31 Jan 2030.").await;
-    browser.sees("Ends: 2030-01-31 12:34 UTC → 31 Jan 2030").await;
+    browser.sees("Expiry changed from 31 Jan 2030 12:34 UTC to 31 Jan 2030.").await;
+    browser.sees("Ends: 31 Jan 2030 12:34 UTC → 31 Jan 2030").await;
     let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
     assert_eq!(stored["expiresAt"], "2030-02-01T00:00:00.000Z");
     browser.click("Save expiry").await;
