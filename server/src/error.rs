@@ -111,7 +111,9 @@ impl From<SecretError> for Error {
             error => {
                 tracing::error!(%error, "a secret cannot be sealed or opened");
                 match error {
-                    SecretError::Unknown { .. } => Self::SecretUnreadable(error.to_string()),
+                    SecretError::Unknown { .. } | SecretError::Damaged => {
+                        Self::SecretUnreadable(error.to_string())
+                    }
                     _ => Self::Internal,
                 }
             }

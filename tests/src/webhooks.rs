@@ -346,3 +346,22 @@ async fn only_admin_keys_see_the_whole_address() {
     let events = reader.get("/api/v1/admin/events").await;
     assert!(!events.body.to_string().contains("secret-t"));
 }
+
+/// SQLite has one process: what an earlier one had claimed when it crashed is sent immediately. On
+/// PostgreSQL another node may have the claim.
+#[tokio::test]
+async fn on_sqlite_claims_of_a_process_that_crashed_are_free() {
+    let app = App::with_webhooks_off().await;
+    let receiver = Receiver::start().await;
+    webhook(&app, &receiver, json!({})).await;
+    app.product("one").await;
+    let later = Timestamp::now().plus(chrono::TimeDelta::hours(1));
+    let claim = "update webhooks set claim = 7, claimed_until = $1";
+    app.db().write().await.unwrap().query(claim).bind(later).execute().await.unwrap();
+    let app = App::with_webhooks_on(app.stop().await).await;
+    if app.database.is_postgres() {
+        assert_eq!(app.number("select count(*) from webhooks where claim = 7").await, 1);
+    } else {
+        until("the event came", async || !receiver.received().is_empty()).await;
+    }
+}

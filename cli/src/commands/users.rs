@@ -62,8 +62,8 @@ pub struct ListArgs {
     /// Only the user with this external id
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
-    /// Only users with words in the external id, email, name or metadata that start like these, in any
-    /// order and case, with or without accents
+    /// Only users with words in the external id, email, name or metadata that start like these, in
+    /// any order and case, with or without accents
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]

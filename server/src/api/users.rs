@@ -30,10 +30,11 @@ pub async fn create(
 pub struct ListUsers {
     /// Only the user with this external id.
     external_id: Option<String>,
-    /// Only users who have these words, from their starts on and in any order, in the external id, the
-    /// email, the name or a value of the metadata, ignoring case and accents: "larsen", "ost zoe" or
-    /// "@acme.com". The mailbox and the domain of an email are words. A blank or sign at the end ends
-    /// the last word. Words behind the third must follow it. At most 64 characters of a word count.
+    /// Only users who have these words, from their starts on and in any order, in the external id,
+    /// the email, the name or a value of the metadata, ignoring case and accents: "larsen", "ost zoe"
+    /// or "@acme.com". The mailbox and the domain of an email are words. A blank or sign at the end
+    /// ends the last word. Words behind the third must follow it. At most 64 characters of a word
+    /// count.
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.

@@ -164,6 +164,7 @@ impl Sender {
         let mut ticks = interval(LOOK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut turns = JoinSet::new();
+        self.shared.metrics.task_ran("webhooks", &self.free_old_claims().await);
         loop {
             ticks.tick().await;
             while turns.try_join_next().is_some() {}
@@ -184,6 +185,14 @@ impl Sender {
                 return;
             }
             ended.await;
+        }
+    }
+
+    /// SQLite has one process, so claims are those of a process that crashed.
+    async fn free_old_claims(&self) -> db::Result<()> {
+        match &self.shared.db {
+            Db::Sqlite(_) => sending::free_claims(&mut self.shared.db.write().await?).await,
+            Db::Postgres { .. } => Ok(()),
         }
     }
 

@@ -29,6 +29,12 @@ pub fn new_secret_key() -> NamedTempFile {
 static SECRET_KEYS: LazyLock<SecretKeys> =
     LazyLock::new(|| SecretKeys::named(SECRET_KEY.path().to_owned()).unwrap());
 
+fn with_webhooks(are_on: bool) -> Config {
+    let allowed = "127.0.0.1".parse().unwrap();
+    let rules = AddressRules { allowed, ..AddressRules::default() };
+    Config { webhooks: WebhookSettings { rules, are_off: !are_on }, ..quiet() }
+}
+
 /// Without events that nobody asked for.
 fn quiet() -> Config {
     Config {
@@ -69,10 +75,12 @@ impl App {
     }
 
     async fn sending_webhooks(are_on: bool) -> Self {
-        let allowed = "127.0.0.1".parse().unwrap();
-        let rules = AddressRules { allowed, ..AddressRules::default() };
-        let webhooks = WebhookSettings { rules, are_off: !are_on };
-        Self::with(Config { webhooks, ..quiet() }).await
+        Self::with(with_webhooks(are_on)).await
+    }
+
+    /// It sends webhooks, and serves this database.
+    pub async fn with_webhooks_on(database: TestDatabase) -> Self {
+        Self::on_with(database, with_webhooks(true)).await
     }
 
     /// Without the secret key, on a database that another licd has left.

@@ -366,6 +366,7 @@ fn store_functions_take_their_scope() {
         // Webhooks of all worlds have their turns.
         "webhooks/sending::due",
         "webhooks/sending::claim",
+        "webhooks/sending::free_claims",
         "webhooks/sending::states",
         // One key seals in all worlds.
         "sealed::any",

@@ -47,7 +47,8 @@ pub struct CreateArgs {
     #[arg(value_parser = count)]
     count: Option<u32>,
     /// Give each license a key that users type, and print it once, before the next license is
-    /// created; in CSV, in the column licenseKey
+    /// created; in CSV, in the column licenseKey. Not with --idempotency-key, because the key of a
+    /// repeated command could not be shown again: make the keys yourself, and use --keys-from
     #[arg(long, conflicts_with = "idempotency_key")]
     with_key: bool,
     /// Import existing license keys: create a license for each line of this file; - for stdin

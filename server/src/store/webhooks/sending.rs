@@ -97,6 +97,14 @@ pub async fn claim(
     Ok(claimed.into_iter().map(|(id,)| id).collect())
 }
 
+/// Frees the claims of all processes. On SQLite, those of earlier ones are left over from a crash.
+pub async fn free_claims(conn: &mut Conn) -> Result<()> {
+    conn.query("update webhooks set claimed_until = null where claimed_until is not null")
+        .execute()
+        .await?;
+    Ok(())
+}
+
 /// A subject that waits, at the event to try next.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Hold {
