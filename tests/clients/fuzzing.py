@@ -83,6 +83,7 @@ REFUSALS = {
         "metadata.*|mergeMetadata",
         "16 KiB",
     ),
+    "whole numbers of metadata have 64 bits": ("invalid_request", "metadata", "64 bits"),
     "metadata is replaced, merged or cleared": (
         "invalid_request",
         "mergeMetadata",

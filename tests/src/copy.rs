@@ -319,9 +319,9 @@ async fn the_command_prints_the_copied_tables() {
     plans                     6
     licenses                  6  with 9 seats in use
     license_keys              6
-    license_phrases           3
+    license_phrases          24
     users                    15
-    user_phrases             21
+    user_phrases             42
     assignments              21
     event_counters            4
     events                   89

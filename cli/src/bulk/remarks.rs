@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use common::Line;
+use unicode_normalization::is_nfc;
 
 use super::source::{ColumnMapping, METADATA, USER_TITLES, UserFile, UserRow};
 use crate::noun::spelled;
@@ -38,6 +39,12 @@ pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     let shortened = rows.iter().filter(|row| is_shortened(row.user.as_str()));
     let shortened = shortened.map(|row| format!("{} on line {}", row.user, row.line));
     remarks.extend(named("a spreadsheet may have shortened", shortened));
+    let errors = rows.iter().filter(|row| is_spreadsheet_error(row.user.as_str()));
+    let errors = errors.map(|row| format!("{} on line {}", row.user, row.line));
+    remarks.extend(named("a spreadsheet could not show", errors));
+    let in_parts = rows.iter().filter(|row| !is_nfc(row.user.as_str()));
+    let in_parts = in_parts.map(|row| format!("{} on line {}", row.user, row.line));
+    remarks.extend(named("the accents are characters of their own in", in_parts));
     let is_no_address = |row: &&UserRow| row.email.as_ref().is_some_and(|it| !is_address(it));
     let odd = rows.iter().filter(is_no_address).map(|row| format!("line {}", row.line));
     remarks.extend(named("the email is no address on", odd));
@@ -64,7 +71,10 @@ fn known() -> impl Iterator<Item = &'static str> {
 
 fn suggested(title: &str) -> String {
     let name = folded(title);
-    let near = |known: &&str| strsim::damerau_levenshtein(known, &name) <= SIMILAR;
+    let near = |known: &&str| {
+        strsim::damerau_levenshtein(known, &name) <= SIMILAR
+            || FIELDS.contains(known) && name.contains(*known)
+    };
     match known().find(near) {
         Some(known) => format!("{title} (did you mean {known}?)"),
         None => title.to_owned(),
@@ -80,9 +90,20 @@ fn is_shortened(id: &str) -> bool {
     id.split_once("E+").is_some_and(|(number, power)| is_number(number) && is_number(power))
 }
 
+/// As in `#REF!`, `#NAME?` or `####`.
+fn is_spreadsheet_error(id: &str) -> bool {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || "/0".contains(c));
+    id.strip_prefix('#').is_some_and(|rest| match rest.strip_suffix(['!', '?']) {
+        Some(name) => is_name(name),
+        None => rest == "N/A" || rest.len() > 1 && rest.chars().all(|c| c == '#'),
+    })
+}
+
 fn is_address(email: &Line) -> bool {
     let parts = email.as_str().split_once('@');
-    parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
+    parts.is_some_and(|(local, domain)| {
+        !local.is_empty() && !domain.is_empty() && !domain.contains('@')
+    })
 }
 
 /// Ids of which an earlier row has another spelling.
@@ -121,10 +142,25 @@ mod tests {
                 "userId\n1.2E+05\n1E+06\nE+1\n",
                 "a spreadsheet may have shortened 1.2E+05 on line 2, 1E+06 on line 3",
             ),
+            (
+                "userId,E-Mail-Adresse,Full Name\nada,,\n",
+                "left out the columns E-Mail-Adresse (did you mean email?), \
+                 Full Name (did you mean name?)",
+            ),
+            (
+                "userId\n#REF!\n####\n#1\n",
+                "a spreadsheet could not show #REF! on line 2, #### on line 3",
+            ),
+            (
+                "sep=;\nuserId;name\nzoe\u{308};Zoe\n",
+                "the accents are characters of their own in zoe\u{308} on line 3",
+            ),
             ("userId,email\nada,ada at x\n", "the email is no address on line 2"),
+            ("userId,email\nada,ada@x@y.example\n", "the email is no address on line 2"),
             (
                 "userId\nZo\u{eb}\nzoe\u{308}\n",
-                "these ids differ in case or form alone: zoe\u{308} on line 2 and line 3",
+                "the accents are characters of their own in zoe\u{308} on line 3; \
+                 these ids differ in case or form alone: zoe\u{308} on line 2 and line 3",
             ),
         ] {
             assert_eq!(of(&file(text), &[]), remark, "{text}");

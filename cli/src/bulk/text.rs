@@ -113,9 +113,9 @@ impl<'de> Deserialize<'de> for UniqueMembers {
 }
 
 fn csv(text: &str) -> Result<ParsedFile> {
-    let separator = separator(text);
+    let (separator, rows) = separator(text);
     let mut reader =
-        csv::ReaderBuilder::new().delimiter(separator).flexible(true).from_reader(text.as_bytes());
+        csv::ReaderBuilder::new().delimiter(separator).flexible(true).from_reader(rows.as_bytes());
     let broken =
         |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
@@ -126,7 +126,8 @@ fn csv(text: &str) -> Result<ParsedFile> {
         return Err(Error::usage(format!("The header has the column {twice} twice."))
             .fix("rename or remove one of them"));
     }
-    let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, line: 1 };
+    let line = if rows.len() < text.len() { 2 } else { 1 };
+    let mut lines = LineCount { bytes: rows.as_bytes(), counted: 0, line };
     let (mut records, mut cut) = (Vec::new(), 0);
     for record in reader.records() {
         let record = record.map_err(broken)?;
@@ -150,11 +151,16 @@ fn csv(text: &str) -> Result<ParsedFile> {
     Ok(ParsedFile { titles: titles.into_iter().collect(), records, trimmed: cut })
 }
 
-/// The separator that occurs most in the header line; a comma when none does.
-fn separator(text: &str) -> u8 {
-    let header = text.lines().next().unwrap_or_default().as_bytes();
-    let count = |mark: &u8| header.iter().filter(|&byte| byte == mark).count();
-    SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b',')
+/// The separator, and the text that begins with the header line: the separator that occurs most in
+/// that line, a comma when none does, or the one that a spreadsheet names in a line before, `sep=;`.
+fn separator(text: &str) -> (u8, &str) {
+    let header = text.lines().next().unwrap_or_default();
+    if let Some(&[mark]) = header.strip_prefix("sep=").map(str::as_bytes) {
+        let rows = text.get(header.len()..).unwrap_or_default();
+        return (mark, rows.strip_prefix('\r').unwrap_or(rows).trim_start_matches('\n'));
+    }
+    let count = |mark: &u8| header.bytes().filter(|byte| byte == mark).count();
+    (SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b','), text)
 }
 
 /// The lines of a text up to a position that only grows.

@@ -35,7 +35,7 @@ pub struct IssueArgs {
     /// [default: what the license offers]
     #[arg(long, value_name = "SPAN")]
     ttl: Option<Ttl>,
-    /// The machine, as your application recognizes it
+    /// Device, as your application recognizes it
     #[arg(long, value_name = "TEXT")]
     device: Option<DeviceName>,
     #[command(flatten)]

@@ -55,6 +55,8 @@ fn a_lease_is_judged_as_an_application_does() {
     let ran = verify(&format!("{LEASE}\n"), then, &["--user", "alice", "--device", "desk"]);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(ran.stdout.contains("VALID") && ran.stdout.contains("30 days"), "{}", ran.stdout);
+    let folded = format!("\u{feff}{}\r\n {}\r\n", &LEASE[..76], &LEASE[76..]);
+    assert_eq!(verify(&folded, then, &[]).code, 0, "as mail folds it");
     assert_eq!(verify(LEASE, "2027-03-03T12:04:59Z", &[]).code, 0, "five minutes for clocks");
     let early = verify(LEASE, "2027-01-01T00:00:00Z", &[]);
     assert_eq!(early.code, 0);
@@ -63,7 +65,7 @@ fn a_lease_is_judged_as_an_application_does() {
     for (text, at, more, why) in [
         (LEASE, "2027-03-03T12:05:00Z", &[][..], "it has ended"),
         (LEASE, then, &["--user", "bob"], "for another user, alice"),
-        (LEASE, then, &["--device", "laptop"], "for another machine, desk"),
+        (LEASE, then, &["--device", "laptop"], "for another device, desk"),
         (LEASE, then, &["--product", other], "for another product"),
         (&LEASE[1..], then, &[], "it is not a lease"),
         (&LEASE.replace(".pzuA", ".pzuY"), then, &[], "signature is wrong"),

@@ -66,7 +66,8 @@ fn a_part_of_an_id_is_shown_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE}? 4 users in seats will lose access.")).unwrap();
+    let question = format!("Revoke {LICENSE} (Order 4711)? 4 users in seats will lose access.");
+    terminal.exp_string(&question).unwrap();
     press(&mut terminal, "y\r");
     let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();

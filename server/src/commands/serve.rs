@@ -218,13 +218,26 @@ fn switch(text: &str) -> Result<bool, &'static str> {
     }
 }
 
+/// Rejects an address without a host, for which the system's message is about a name.
+fn require_host(address: &str) -> anyhow::Result<()> {
+    let has_host = address.rsplit_once(':').is_some_and(|(host, _)| !host.is_empty());
+    ensure!(
+        has_host,
+        "cannot listen on {address}: it must be a host and a port, such as 127.0.0.1:8080, or \
+         0.0.0.0:8080 for all addresses of this machine"
+    );
+    Ok(())
+}
+
 async fn listen(address: &str) -> anyhow::Result<TcpListener> {
+    require_host(address)?;
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address}"))
 }
 
 /// All addresses that a name resolves to.
 fn resolve(address: &str) -> anyhow::Result<impl Iterator<Item = SocketAddr>> {
+    require_host(address)?;
     address.to_socket_addrs().with_context(|| format!("cannot listen on {address}"))
 }
 

@@ -34,6 +34,12 @@ pub enum OpenError {
         file.display(), log.display(), copy = quoted(file)
     )]
     Copied { file: PathBuf, log: PathBuf },
+    #[error(
+        "the pooler in front of PostgreSQL refuses to connect: {0}. For PgBouncer, set \
+         ignore_startup_parameters = extra_float_digits,options, and add pooler=transaction to the \
+         URL; see docs/operate/postgresql.md"
+    )]
+    Pooler(String),
     #[error("{} is in use: stop the licd, or the other program, that has it open", .0.display())]
     InUse(PathBuf),
     #[error(
@@ -94,7 +100,11 @@ impl OpenError {
 
 impl From<sqlx::Error> for OpenError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Connect(error)
+        let message = error.as_database_error().map(|error| error.message().to_owned());
+        match message.filter(|text| text.contains("unsupported startup parameter")) {
+            Some(text) => Self::Pooler(text),
+            None => Self::Connect(error),
+        }
     }
 }
 

@@ -91,8 +91,47 @@ impl<T: DeserializeOwned> Json<T> {
         set_elsewhere: &[(&str, &str)],
     ) -> Result<Self, Error> {
         let received = body::receive(parts, body, limit, MediaType::Json).await?;
-        parse(received.bytes(), set_elsewhere).map(Self)
+        let parsed = parse(received.bytes(), set_elsewhere)?;
+        if limit.refuses_long_numbers && has_long_number(received.bytes()) {
+            let rule = "metadata must have no whole number beyond 64 bits; send it as text";
+            return Err(Error::invalid("metadata", rule));
+        }
+        Ok(Self(parsed))
     }
+}
+
+/// Whether a valid JSON text has a whole number that does not fit into 64 bits. It would be read as a
+/// floating-point number, with other digits.
+fn has_long_number(json: &[u8]) -> bool {
+    let mut rest = json;
+    while let Some(&first) = rest.first() {
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let length = match first {
+            b'"' => 1 + end_of_text(&rest[1..]),
+            b'-' | b'0'..=b'9' => rest.iter().take_while(|byte| is_of_number(byte)).count(),
+            _ => 1,
+        };
+        let (token, after) = rest.split_at(length.min(rest.len()));
+        let is_whole = !token.iter().any(|byte| b".eE\"".contains(byte));
+        let number = str::from_utf8(token).unwrap_or_default();
+        let is_long = is_whole && token.len() > 18 && number.parse::<u64>().is_err();
+        if is_long && number.parse::<i64>().is_err() {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// The length of the rest of a JSON string, with its closing quote.
+fn end_of_text(text: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let end = text.iter().position(|&byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |at| at + 1)
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8], set_elsewhere: &[(&str, &str)]) -> Result<T, Error> {

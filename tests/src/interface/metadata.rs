@@ -85,3 +85,13 @@ async fn concurrent_merges_lose_no_entry() {
     let kept = app.get(&path).await["metadata"].as_object().unwrap().len();
     assert_eq!(kept, 16);
 }
+
+/// It would lose digits.
+#[tokio::test]
+async fn a_whole_number_beyond_64_bits_is_refused() {
+    let app = App::start().await;
+    let body = r#"{"externalId":"ada","metadata":{"order":[18446744073709551616]}}"#;
+    let refused = app.post_text(USERS, body).await;
+    assert_eq!(refused.refusal(), "400 invalid_request metadata");
+    assert!(app.user("ada").await.is_null());
+}

@@ -26,7 +26,7 @@ pub struct VerifyArgs {
     /// External id of the user who must be the lease's
     #[arg(long)]
     user: Option<ExternalId>,
-    /// Machine that the lease must name
+    /// Device that the lease must name
     #[arg(long, value_name = "TEXT")]
     device: Option<DeviceName>,
     /// Time at which it is looked at, such as 2028-01-31T12:00:00Z [default: now]
@@ -54,7 +54,9 @@ pub async fn run(ctx: &Context, args: VerifyArgs) -> Result<View> {
     let text = ctx.io.read_text(&args.file).await?;
     let keys = keys(ctx, args.keys.as_deref()).await?;
     let at = args.at.unwrap_or(ctx.now);
-    let checked = match LeaseClaims::verify(text.trim(), &keys) {
+    // Mail folds long lines, and editors add a byte order mark.
+    let token: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
+    let checked = match LeaseClaims::verify(&token, &keys) {
         Err(error) => Verified { valid: false, reason: Some(error.to_string()), claims: None },
         Ok(claims) => {
             let reason = objection(ctx, &claims, &args, at).await?;
@@ -104,8 +106,8 @@ async fn objection(
         Some(format!("it is for another user, {}", claims.sub))
     } else if args.device.is_some() && args.device != claims.device {
         Some(match &claims.device {
-            Some(device) => format!("it is for another machine, {device}"),
-            None => "it names no machine".to_owned(),
+            Some(device) => format!("it is for another device, {device}"),
+            None => "it names no device".to_owned(),
         })
     } else if time(end).is_none_or(|end| end <= at) {
         Some("it has ended".to_owned())
@@ -130,7 +132,7 @@ fn card(checked: &Verified) -> Vec<(&'static str, TextCell)> {
     card.extend([
         ("id", TextCell::of(claims.jti)),
         ("user", TextCell::text(claims.sub.as_str())),
-        ("machine", TextCell::maybe(claims.device.as_ref())),
+        ("device", TextCell::maybe(claims.device.as_ref())),
         ("product", TextCell::of(claims.aud)),
         ("license", TextCell::of(claims.license_id)),
         ("plan", TextCell::of(claims.plan_id)),

@@ -79,7 +79,8 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         _ if !ctx.prompts.can_ask() => return ctx.confirm(&question),
         [one] => {
             let license = noun::license(ctx, one, Purpose::Write).await?;
-            (license.id.to_string(), i64::from(license.seats.used))
+            let name = license.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+            (format!("{}{name}", license.id), i64::from(license.seats.used))
         }
         _ => (format!("{} licenses", items.len()), seats_in_use(ctx, items).await?),
     };

@@ -20,6 +20,23 @@ fn refusal<T: DeserializeOwned>(body: &str) -> String {
 }
 
 #[test]
+fn whole_numbers_beyond_64_bits_are_found_outside_of_texts() {
+    for (json, expected) in [
+        (r#"{"a":18446744073709551615,"b":[-9223372036854775808]}"#, false),
+        (r#"{"a":[1,{"b":18446744073709551616}]}"#, true),
+        (r#"{"a":-9223372036854775809 }"#, true),
+        (r#"{"a":1.0e300,"b":1e19,"c":0.12345678901234567890,"d":-0}"#, false),
+        (
+            r#"{"a":"18446744073709551616","18446744073709551616":"\\\" 18446744073709551616"}"#,
+            false,
+        ),
+        (r#"{"a":"\\","b":18446744073709551616}"#, true),
+    ] {
+        assert_eq!(has_long_number(json.as_bytes()), expected, "{json}");
+    }
+}
+
+#[test]
 fn a_refusal_names_the_field_and_what_it_must_be() {
     const TEXT: &str = "a string of 1 to 255 characters without control characters";
     for (body, told) in [
