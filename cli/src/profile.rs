@@ -12,4 +12,6 @@ pub use config::{
 pub use keystore::{
     CREDENTIALS_FILE, describe, forget, forget_replaced, load, origin, others_can_read, store,
 };
-pub use server_address::{DEFAULT_SERVER, is_loopback, parse_server, proxy_variable};
+pub use server_address::{
+    DEFAULT_SERVER, avoids_proxies, is_loopback, parse_server, proxy_on_the_way,
+};

@@ -294,7 +294,7 @@ pub struct WebhookFailure {
     pub error: Open<WebhookError>,
     /// That of the answer, if there was one.
     pub status: Option<i32>,
-    /// The beginning of the answer's body.
+    /// The beginning of the answer's body, or where it redirects to.
     pub response: Option<String>,
     pub duration_ms: i32,
     pub at: Timestamp,
@@ -310,7 +310,7 @@ pub struct Delivery {
     pub error: Option<Open<WebhookError>>,
     /// That of the answer, if there was one.
     pub status: Option<i32>,
-    /// The beginning of the answer's body, if it was not taken.
+    /// The beginning of the answer's body, or where it redirects to, if it was not taken.
     pub response: Option<String>,
     pub duration_ms: i32,
 }

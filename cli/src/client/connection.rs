@@ -8,7 +8,7 @@ use reqwest::Url;
 
 use super::cause;
 use crate::error::{Error, Exit, Result};
-use crate::profile::is_loopback;
+use crate::profile::avoids_proxies;
 use crate::terminal::unreadable;
 
 /// The HTTP client for a server, for requests with or without a key.
@@ -17,8 +17,8 @@ pub fn http(server: &Url, timeout: Duration, ca_cert: Option<&CaCert>) -> Result
         .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout);
-    if is_loopback(server) {
-        // A proxy would see the key, and could not reach this machine anyway.
+    // For this machine too: a proxy would see the key, and could not reach it anyway.
+    if avoids_proxies(server) {
         http = http.no_proxy();
     }
     let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();

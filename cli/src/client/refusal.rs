@@ -10,7 +10,7 @@ use super::CurrentKey;
 use super::{KeySource, Target, TlsFault};
 use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
 use crate::escape::quote;
-use crate::profile::{address, origin, proxy_variable};
+use crate::profile::{address, origin, proxy_on_the_way};
 
 /// licd's code for a seat that stays, since an application is licensed with it offline.
 const LEASE_RUNNING: &str = "lease_running";
@@ -46,10 +46,10 @@ impl ApiRequest<'_> {
             .fix(fault.fix);
         }
         if error.is_connect() {
-            let fix = match proxy_variable(&self.target.server) {
-                Some(variable) => format!(
-                    "check the proxy that {variable} names, or name the server in NO_PROXY; then \
-                     check that licd is running there"
+            let fix = match proxy_on_the_way(&self.target.server) {
+                Some(proxy) => format!(
+                    "check the proxy {proxy}, or name the server in NO_PROXY; then check that licd \
+                     is running there"
                 ),
                 None => "check that licd is running there, or choose another server with --server \
                          URL"
@@ -190,8 +190,11 @@ impl ApiRequest<'_> {
             let message = format!("A proxy in front of {server} is rate limiting.");
             Error::new(Exit::RateLimited, "rate_limited", message).fix(AGAIN)
         } else {
-            let message =
-                format!("{server} returned {status}: a proxy in front of it cannot reach licd.");
+            let proxy = match proxy_on_the_way(&self.target.server) {
+                Some(proxy) => format!("the proxy {proxy}, or one in front of {server},"),
+                None => "a proxy in front of it".to_owned(),
+            };
+            let message = format!("{server} returned {status}: {proxy} cannot reach licd.");
             self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), "")
         }
     }
@@ -212,8 +215,12 @@ impl ApiRequest<'_> {
         } else {
             format!("{server} is not licd: it returned {code} and {body}.")
         };
-        Error::new(Exit::Unreachable, NOT_LICD, message)
-            .fix("check --server, LICCTL_SERVER or the profile, and any proxies")
+        Error::new(Exit::Unreachable, NOT_LICD, message).fix(
+            match proxy_on_the_way(&self.target.server) {
+                Some(proxy) => format!("check the proxy {proxy}, or name the server in NO_PROXY"),
+                None => "check --server, LICCTL_SERVER or the profile, and any proxies".to_owned(),
+            },
+        )
     }
 
     /// The error of an answer that this version cannot decode.

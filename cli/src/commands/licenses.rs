@@ -17,7 +17,7 @@ mod transfer;
 mod update;
 pub mod usage;
 
-use common::{LicenseState, Metadata, Name, Status, Timestamp};
+use common::{LicenseState, Metadata, Name, Status, Terms, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,6 +33,7 @@ const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used 
     features createdAt updatedAt state name";
 /// The member of a new license that waits for its first validation.
 const STARTS_WITH: &str = "startsWithDays";
+const GRACE: &str = "graceDays";
 /// Behind the others, so that columns keep their places.
 const TERM_FIELDS: &str = "seatIdleMinutes=/terms/seatIdleMinutes graceDays=/terms/graceDays \
     startsWithDays=/terms/startsWithDays maxLeaseSeconds=/terms/maxLeaseSeconds";
@@ -42,7 +43,11 @@ impl Shown for ApiRecord<License> {
     const CELLS: Cells<Self> = &[
         (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
         (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
-        (Column::kept("STATUS"), |it, ctx, _| status_cell(it, ctx.now)),
+        (Column::kept("STATUS"), |it, ctx, _| {
+            let grace_days =
+                it.member(GRACE).and_then(|days| serde_json::from_value(days.clone()).ok());
+            status_cell(it, &Terms { grace_days, ..Terms::default() }, ctx.now)
+        }),
         (Column::new("SEATS", 3), |it, _, _| TextCell::text(seats(it.max_seats))),
         (Column::new("EXPIRES", 2), |it, ctx, _| match it.member(STARTS_WITH) {
             Some(days) => TextCell::text(format!("{days} days from the first use")),
@@ -65,7 +70,8 @@ struct BeforeAndAfter {
 impl BeforeAndAfter {
     /// Of a change that leaves name and metadata as they were.
     fn new(ctx: &Context, was: ApiRecord<LicenseWithSeats>, now: ApiRecord<License>) -> Self {
-        let now = with_name(with_state(ctx, now), was.name.as_ref(), was.metadata.as_ref());
+        let now =
+            with_name(with_state(ctx, now, &was.terms), was.name.as_ref(), was.metadata.as_ref());
         Self { was, now }
     }
 }
@@ -184,8 +190,16 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     }
 }
 
-/// The status as a validation treats it: an active license past its date counts as expired.
-pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
+/// The status as a validation treats it: an active license past its date counts as expired, unless
+/// its days of grace last.
+pub fn status_cell(license: &License, terms: &Terms, now: Timestamp) -> TextCell {
+    if let Some(until) = license.in_grace_until(terms, now) {
+        return TextCell::word(
+            format!("in grace ({} left)", relative(until, now).trim_start_matches("in ")),
+            format!("in grace until {until}"),
+        )
+        .toned(Tone::Warning);
+    }
     let word = license.status.to_string();
     match (license.status.known(), past(license, now)) {
         (Some(Status::Active), Some(end)) => TextCell::word(
@@ -200,18 +214,6 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     }
 }
 
-/// The same of a license whose terms are known.
-fn state_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
-    match license.in_grace_until(&license.terms, now) {
-        Some(until) => TextCell::word(
-            format!("in grace ({} left)", relative(until, now).trim_start_matches("in ")),
-            format!("in grace until {until}"),
-        )
-        .toned(Tone::Warning),
-        None => status_cell(license, now),
-    }
-}
-
 /// When the license ends.
 fn expires_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
     match license.terms.starts_with_days {
@@ -220,40 +222,38 @@ fn expires_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
     }
 }
 
-/// A license as data shows it: with its effective status, as `status` is what somebody set.
-fn with_state<T: Stateful>(ctx: &Context, license: ApiRecord<T>) -> ApiRecord<T> {
-    let state = license.state(ctx.now);
+/// The effective status. The member `status` holds what an administrator set.
+fn state(license: &License, terms: &Terms, now: Timestamp) -> String {
+    match license.is_in_grace(terms, now) {
+        true => LicenseState::Grace.to_string(),
+        false => license.effective_status(now).to_string(),
+    }
+}
+
+/// A license as data shows it: with its effective status.
+fn with_state(ctx: &Context, license: ApiRecord<License>, terms: &Terms) -> ApiRecord<License> {
+    let state = state(&license, terms, ctx.now);
     license.with_member("status", "state", state)
 }
 
-/// A record that has the members of a license.
-trait Stateful {
-    fn state(&self, now: Timestamp) -> String;
-}
-
-impl Stateful for License {
-    fn state(&self, now: Timestamp) -> String {
-        self.effective_status(now).to_string()
-    }
-}
-
-impl Stateful for LicenseWithSeats {
-    fn state(&self, now: Timestamp) -> String {
-        match self.is_in_grace(&self.terms, now) {
-            true => LicenseState::Grace.to_string(),
-            false => self.effective_status(now).to_string(),
-        }
-    }
+/// A license from `GET`, which has its terms, with its effective status.
+fn with_its_state(
+    ctx: &Context,
+    license: ApiRecord<LicenseWithSeats>,
+) -> ApiRecord<LicenseWithSeats> {
+    let state = state(&license, &license.terms, ctx.now);
+    license.with_member("status", "state", state)
 }
 
 /// Licenses that were changed, with what `cell` shows of them before and after.
 fn changes(
     ctx: &Context,
     changed: &ItemResults<BeforeAndAfter>,
-    cell: impl Fn(&License, Timestamp) -> TextCell,
+    cell: impl Fn(&License, &Terms, Timestamp) -> TextCell,
 ) -> Result<View> {
     let row = |it: &BeforeAndAfter| {
-        vec![TextCell::of(it.now.id), cell(&it.was, ctx.now), cell(&it.now, ctx.now)]
+        let cell = |license| cell(license, &it.was.terms, ctx.now);
+        vec![TextCell::of(it.now.id), cell(&it.was), cell(&it.now)]
     };
     let ids = changed.done.iter().map(|it| it.now.id.to_string()).collect();
     let table = Table::new(&CHANGE_COLUMNS).with(changed.done.iter().map(row));
@@ -271,7 +271,7 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let (licenses, names) = tokio::try_join!(all.list(Query::default()), NameIndex::load(ctx))?;
     let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
-        let status = status_cell(license, ctx.now).screen;
+        let status = status_cell(license, &license.terms, ctx.now).screen;
         let name = license.name.as_ref().map_or_else(String::new, |name| format!("  {name}"));
         let seats = format!("{}/{}", license.seats.used, seats(license.seats.allowed));
         let id = Named::id(license);
@@ -321,7 +321,7 @@ mod tests {
             ),
             ("revoked", Some("2027-01-28T12:00:00Z"), "revoked", "revoked"),
         ] {
-            let cell = status_cell(&license(status, expires_at), now);
+            let cell = status_cell(&license(status, expires_at), &Terms::default(), now);
             assert_eq!((cell.screen.as_str(), cell.plain.as_str()), (screen, plain));
         }
     }

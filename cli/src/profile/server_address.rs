@@ -47,12 +47,27 @@ pub fn is_loopback(server: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The variable that names the proxy on the way to a server, if there is one.
-pub fn proxy_variable(server: &Url) -> Option<&'static str> {
-    let variables: &[&str] = match server.scheme() {
-        "https" => &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
-        _ => &["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+/// Whether requests to the server take no proxy. Of a list in NO_PROXY, reqwest does not know `*` for
+/// addresses, nor a host with its port.
+pub fn avoids_proxies(server: &Url) -> bool {
+    let list = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| std::env::var(name).ok());
+    let host = server.host_str().unwrap_or_default();
+    let port = server.port_or_known_default().unwrap_or_default();
+    let with_port = format!("{host}:{port}");
+    let is_listed =
+        |entry: &str| matches!(entry.trim(), entry if entry == "*" || entry == with_port);
+    is_loopback(server) || list.is_some_and(|list| list.split(',').any(is_listed))
+}
+
+/// The proxy on the way to a server, if there is one, as `proxy.example:3128, which HTTPS_PROXY names`.
+pub fn proxy_on_the_way(server: &Url) -> Option<String> {
+    let variables = match server.scheme() {
+        "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
     };
-    let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    variables.iter().find(is_set).copied().filter(|_| !is_loopback(server))
+    let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (name, value) = variables.into_iter().find_map(|name| Some((name, value(name)?)))?;
+    // The value may contain a password.
+    let address = value.rsplit(['/', '@']).find(|part| !part.is_empty()).unwrap_or_default();
+    (!avoids_proxies(server)).then(|| format!("{address}, which {name} names"))
 }

@@ -121,9 +121,11 @@ fn an_address_that_cannot_work_says_why() {
 
     let home = Home::bare().set("LICCTL_API_KEY", KEY).set("LICCTL_PATIENCE", "0");
     let home = home.set("LICCTL_SERVER", "https://l.example");
-    let ran = home.set("HTTPS_PROXY", "http://127.0.0.1:9").run(&["whoami"]);
+    let home = home.set("HTTPS_PROXY", "http://me:secret@127.0.0.1:9/");
+    let ran = home.run(&["whoami"]);
     assert_eq!(ran.code, 7);
-    assert!(ran.stderr.contains("fix: check the proxy that HTTPS_PROXY names"), "{}", ran.stderr);
+    let told = "fix: check the proxy 127.0.0.1:9, which HTTPS_PROXY names, or name";
+    assert!(ran.stderr.contains(told) && !ran.stderr.contains("secret"), "{}", ran.stderr);
 }
 
 #[test]

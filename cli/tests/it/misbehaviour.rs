@@ -4,8 +4,10 @@
 use std::io::Write;
 use std::net::TcpListener;
 
+use serde_json::json;
+
 use crate::support::{
-    FakeServer, Home, KEY, Reply, RunOutput, current_key, license_with_seats, product,
+    FakeServer, Home, KEY, Reply, RunOutput, answer, current_key, license_with_seats, product,
 };
 
 const LIST: [&str; 2] = ["products", "list"];
@@ -84,6 +86,47 @@ fn a_server_on_this_machine_is_reached_without_a_proxy() {
         Home::with(&server).set("http_proxy", &proxy.address).set("ALL_PROXY", &proxy.address);
     assert_eq!(home.run(&LIST).code, 0);
     assert_eq!((server.received().len(), proxy.received().len()), (1, 0));
+}
+
+/// The usual causes are a URL with http, or without its last slash.
+#[test]
+fn a_receiver_that_redirects_is_named_with_its_target() {
+    let server = FakeServer::answering(|request| match request.method.as_str() {
+        "GET" => answer(request),
+        _ => Reply::data(
+            200,
+            &json!({
+                "delivered": false,
+                "event": "evt_01h455vb4pex5vsknk084sn02q",
+                "error": "redirect",
+                "status": 301,
+                "response": "redirects to https://example.com/…",
+                "durationMs": 12,
+            }),
+        ),
+    });
+    let ran = Home::with(&server).run(&["webhooks", "test", "whk_01h455vb4pex5vsknk084sn02q"]);
+    assert_eq!(ran.code, 10, "{}", ran.stderr);
+    let told = "not delivered: redirect 301 (12 ms): it redirects to https://example.com/…";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+}
+
+/// A proxy that cannot reach licd is named, unless NO_PROXY names the server in any form that curl knows.
+#[test]
+fn a_proxy_that_fails_is_named_and_can_be_avoided() {
+    let proxy = FakeServer::answering(|_| Reply::new(502, "<html>"));
+    let home = Home::bare().set("LICCTL_API_KEY", KEY).set("LICCTL_PATIENCE", "0");
+    let home = home.set("LICCTL_SERVER", "http://192.0.2.1:8080").set("http_proxy", &proxy.address);
+    let run = |home: &Home| home.run(&["whoami", "--allow-http", "--timeout", "1s"]);
+    let ran = run(&home);
+    assert!(ran.stderr.contains(", which http_proxy names"), "{}", ran.stderr);
+    let asked = proxy.received().len();
+    assert!(asked > 0);
+    let mut home = home;
+    for list in ["*", "example.com, 192.0.2.1:8080", "192.0.2.0/24"] {
+        home = home.set("NO_PROXY", list);
+        assert_eq!((run(&home).code, proxy.received().len()), (7, asked), "{list}");
+    }
 }
 
 #[test]

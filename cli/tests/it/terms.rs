@@ -1,8 +1,10 @@
 //! Floating seats, grace and days that start later, as flags.
 
+use chrono::TimeDelta;
+use common::Timestamp;
 use serde_json::json;
 
-use crate::support::{Home, LICENSE, PLAN, service};
+use crate::support::{FakeServer, Home, LICENSE, PLAN, Reply, license_with_seats, plan, service};
 
 /// The terms of plans and licenses, as spans; a span without a unit could be minutes or days.
 #[test]
@@ -30,5 +32,37 @@ fn terms_are_given_as_spans() {
         let ran = home.run(&["licenses", "update", LICENSE, "--seat-idle", wrong]);
         assert_eq!(ran.code, 2, "{wrong}");
         assert!(ran.stderr.contains("whole minutes from 5m to 1y"), "{wrong}: {}", ran.stderr);
+    }
+}
+
+/// Changes show it as `get` and `list` do, unless they end the grace.
+#[test]
+fn changes_of_a_license_in_grace_say_so() {
+    let yesterday = Timestamp::now().plus(-TimeDelta::days(1));
+    let server = FakeServer::answering(move |request| {
+        if request.path.contains("/plans") {
+            return Reply::list(&[plan("Team")]);
+        }
+        let mut license = license_with_seats(0);
+        license["expiresAt"] = json!(yesterday);
+        if request.method == "GET" {
+            license["terms"] =
+                json!({ "seatIdleMinutes": null, "graceDays": 14, "startsWithDays": null });
+        }
+        Reply::data(200, &license)
+    });
+    let home = Home::with(&server);
+    for (change, is_in_grace) in [
+        (&["activate"][..], true),
+        (&["update", "--max-seats", "9"], true),
+        (&["update", "--grace", "7d"], true),
+        (&["update", "--grace", "none"], false),
+    ] {
+        let (verb, flags) = change.split_first().unwrap();
+        let ran = home.run(&[&["licenses", verb, LICENSE, "--yes"], flags].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let (grace, expired) = ("in grace until", "active (expired");
+        assert_eq!(ran.stdout.contains(grace), is_in_grace, "{change:?}: {}", ran.stdout);
+        assert_eq!(ran.stdout.contains(expired), !is_in_grace, "{change:?}: {}", ran.stdout);
     }
 }

@@ -9,7 +9,7 @@ use common::{TenantId, Timestamp, WebhookError, WebhookSecret, WebhookUrl, sign_
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
@@ -52,7 +52,7 @@ pub struct Attempt {
     pub error: Option<WebhookError>,
     /// That of the answer, if there was one.
     pub status: Option<u16>,
-    /// The beginning of the body of a refusal.
+    /// The beginning of the body of a refusal, or where it redirects to.
     pub response: Option<String>,
     /// The receiver asks for so long a pause.
     pub retry_after: Option<Duration>,
@@ -177,7 +177,7 @@ impl Client {
         let exchanged = timeout(self.patience, exchange).await;
         let duration = began.elapsed();
         let attempt = match exchanged {
-            Ok(Ok((response, used))) => self.answered(response, used, connection).await,
+            Ok(Ok((response, used))) => self.answered(url, response, used, connection).await,
             Ok(Err(error)) => Attempt::failed(error),
             Err(_) => Attempt { was_taken, ..Attempt::failed(WebhookError::Timeout) },
         };
@@ -211,6 +211,7 @@ impl Client {
 
     async fn answered(
         &self,
+        url: &WebhookUrl,
         response: Response<Incoming>,
         mut used: Connection,
         connection: &mut Option<Connection>,
@@ -231,7 +232,11 @@ impl Client {
             used.used_at = Instant::now();
             *connection = Some(used);
         }
-        let response = error.filter(|_| !is_named && !text.is_empty()).map(|_| printable(&text));
+        let response = match redirected_to(url, &head.headers) {
+            Some(target) if error == Some(WebhookError::Redirect) => target,
+            _ => printable(&text),
+        };
+        let response = Some(response).filter(|it| error.is_some() && !is_named && !it.is_empty());
         Attempt { response, retry_after, ..answered }
     }
 }
@@ -261,6 +266,13 @@ fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     text.trim().to_owned()
+}
+
+/// Where an answer redirects to, which may carry a token, as the URL does.
+fn redirected_to(url: &WebhookUrl, headers: &HeaderMap) -> Option<String> {
+    let target = url.url().join(headers.get(LOCATION)?.to_str().ok()?).ok()?;
+    let target: WebhookUrl = target.as_str().parse().ok()?;
+    Some(format!("redirects to {}", target.masked()))
 }
 
 /// In seconds, or until a date.

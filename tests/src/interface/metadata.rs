@@ -86,7 +86,7 @@ async fn concurrent_merges_lose_no_entry() {
     assert_eq!(kept, 16);
 }
 
-/// It would lose digits.
+/// A stored number of this size would come back with other digits.
 #[tokio::test]
 async fn a_whole_number_beyond_64_bits_is_refused() {
     let app = App::start().await;

@@ -6,7 +6,7 @@ use std::fmt;
 use clap::ValueHint;
 use common::{
     AssignLicense, CreateLicense, ExpiresFrom, ExpiresInDays, ExternalId, KeyText, LicenseId, Name,
-    Plan, PlanId,
+    Plan, PlanId, Terms,
 };
 
 use super::create_keys::{self, KeyedLicenses};
@@ -184,7 +184,8 @@ impl Creation<'_> {
         let waits = self.plan.expires_from == Some(ExpiresFrom::FirstValidation);
         let days = self.args.expires_in.map(Days::get).or(self.plan.expires_in_days);
         let days = days.filter(|_| waits);
-        let made = made.map(|written| waiting(with_state(self.ctx, written.data), days));
+        let made = made
+            .map(|written| waiting(with_state(self.ctx, written.data, &Terms::default()), days));
         Ok(made.map(|made| with_name(made, self.body.name.as_ref(), self.body.metadata.as_ref())))
     }
 

@@ -5,7 +5,7 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 
-use common::{CreateLicense, CreateLicenseKey, CreatedLicenseKey, KeyText};
+use common::{CreateLicense, CreateLicenseKey, CreatedLicenseKey, KeyText, Terms};
 
 use super::with_name;
 use crate::client::{License, new_idempotency_key};
@@ -85,7 +85,7 @@ impl<'a> KeyedLicenses<'a> {
         };
         let Some((made, created)) = made.zip(created) else { return Ok(None) };
         let made = with_name(
-            super::with_state(self.ctx, made.data),
+            super::with_state(self.ctx, made.data, &Terms::default()),
             self.body.name.as_ref(),
             self.body.metadata.as_ref(),
         );

@@ -50,7 +50,7 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
                 let fix = format!("licctl licenses delete {} --revoke-keys", license.id);
                 Err(if keys.is_empty() { error } else { error.fix(fix) })
             }
-            gone => Ok(gone?.map(|gone| with_state(ctx, gone.data))),
+            gone => Ok(gone?.map(|gone| with_state(ctx, gone.data, &license.terms))),
         }
     })
     .await?;

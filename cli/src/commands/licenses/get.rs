@@ -4,7 +4,7 @@ use common::{LicenseAssignment, LicenseId, LicenseKey};
 use futures_util::TryStreamExt;
 
 use super::usage::{seats_in_use, table};
-use super::{FIELDS, LicenseArg, TERM_FIELDS, expires_cell, state_cell, with_state};
+use super::{FIELDS, LicenseArg, TERM_FIELDS, expires_cell, status_cell, with_its_state};
 use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::{joined, term_rows};
 use crate::commands::prelude::*;
@@ -26,7 +26,7 @@ pub struct GetArgs {
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    let license = with_state(ctx, args.license.find(ctx, Purpose::Read).await?);
+    let license = with_its_state(ctx, args.license.find(ctx, Purpose::Read).await?);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(SHOWN_SEATS));
     let waiting = Waiting::read(ctx, license.id);
@@ -119,7 +119,7 @@ fn card(
         ("name", TextCell::maybe(license.name.as_ref())),
         ("product", TextCell::text(product)),
         ("plan", TextCell::text(plan)),
-        ("status", state_cell(license, ctx.now)),
+        ("status", status_cell(license, &license.terms, ctx.now)),
         ("seats", TextCell::text(seats_in_use(usage.active_seats, usage.license.max_seats))),
         ("expires", expires_cell(license, ctx.now)),
         ("features", TextCell::text(joined(&license.features))),

@@ -4,7 +4,7 @@ use common::{ExternalId, LicenseState, Product, Seats};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
-use super::{FIELDS, TERM_FIELDS, expires_cell, state_cell, with_state};
+use super::{FIELDS, TERM_FIELDS, expires_cell, status_cell, with_its_state};
 use crate::client::LicenseWithSeats;
 use crate::commands::plans::{joined, seats};
 use crate::commands::prelude::*;
@@ -22,7 +22,7 @@ impl Shown for ApiRecord<LicenseWithSeats> {
         }),
         (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
         (Column::flexible("NAME", 3), |it, _, _| TextCell::maybe(it.name.as_ref())),
-        (Column::kept("STATUS"), |it, ctx, _| state_cell(it, ctx.now)),
+        (Column::kept("STATUS"), |it, ctx, _| status_cell(it, &it.terms, ctx.now)),
         (Column::new("SEATS", 3), |it, _, _| used_of(&it.seats)),
         (Column::new("EXPIRES", 2), |it, ctx, _| expires_cell(it, ctx.now)),
         (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
@@ -110,7 +110,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let whole = filters.is_empty();
     let pages = ctx.client().await?.licenses().pages(filters, args.flags.limit());
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
-        page.into_iter().map(|license| with_state(ctx, license)).collect::<Vec<_>>()
+        page.into_iter().map(|license| with_its_state(ctx, license)).collect::<Vec<_>>()
     });
     if ctx.output.format != Format::Csv {
         let hint = if whole { NONE_YET } else { NO_MATCH };

@@ -173,7 +173,7 @@ fn show(ctx: &Context, renewed: &ItemResults<BeforeAndAfter>) -> Result<View> {
     let Some(BeforeAndAfter { now: first, .. }) = done.first() else {
         return Ok(View::planned());
     };
-    let view = changes(ctx, renewed, |license, now| TextCell::end(license.expires_at, now))?;
+    let view = changes(ctx, renewed, |license, _, now| TextCell::end(license.expires_at, now))?;
     for it in done.iter().filter(|it| it.now.status != Status::Active) {
         ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));
     }

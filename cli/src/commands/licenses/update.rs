@@ -1,8 +1,10 @@
 //! `licctl licenses update`.
 
-use common::{Feature, LicenseField, MaxSeats, Name, Plan, Status, UpdateLicense};
+use common::{
+    Feature, GraceDays, LicenseField, MaxSeats, Name, Plan, Status, Terms, UpdateLicense,
+};
 
-use super::{LicenseArg, with_name, with_state};
+use super::{GRACE, LicenseArg, with_name, with_state};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::prelude::*;
 use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
@@ -102,10 +104,30 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     if is_still_expired {
         ctx.note(&format!("the status of license {} is still expired", license.id));
     }
-    let now = with_state(ctx, with_what_stays(now, &license, &body));
+    let grace_days = grace_after(&license, plan.as_ref(), &body);
+    let now = with_state(ctx, now, &Terms { grace_days, ..Terms::default() });
+    let now = match grace_days {
+        Some(days) => now.with_member("updatedAt", GRACE, days.get()),
+        None => now,
+    };
+    let now = with_what_stays(now, &license, &body);
     let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
     let next = if is_still_expired { "activate" } else { "get" };
     Ok(view.next(format!("licctl licenses {next} {}", license.id)))
+}
+
+/// The days of grace, which the response leaves out.
+fn grace_after(
+    before: &LicenseWithSeats,
+    plan: Option<&ApiRecord<Plan>>,
+    body: &UpdateLicense,
+) -> Option<GraceDays> {
+    let is_cleared = body.clear.as_ref().is_some_and(|it| it.contains(&LicenseField::GraceDays));
+    let kept = match plan {
+        Some(plan) => plan.grace_days,
+        None => before.terms.grace_days,
+    };
+    body.grace_days.or(kept.filter(|_| !is_cleared))
 }
 
 fn note_seats(ctx: &Context, before: &LicenseWithSeats, now: &License, body: &UpdateLicense) {

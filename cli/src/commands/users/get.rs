@@ -101,7 +101,7 @@ fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
             TextCell::text(it.name.as_ref().map_or("", Name::as_str)),
             TextCell::text(it.product_name.as_str()),
             TextCell::text(it.plan_name.as_str()),
-            status_cell(&it.license, ctx.now),
+            status_cell(&it.license, &it.terms, ctx.now),
             TextCell::text(format!("{}/{allowed}", it.seats_used)),
             own_seat(ctx, it),
             TextCell::time_or(

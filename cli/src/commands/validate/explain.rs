@@ -339,7 +339,7 @@ fn license_lines(
     let name = it.name.as_ref().map_or_else(String::new, |name| format!(" · {name}"));
     let what = format!("{} · {}{name}  {}", it.product_name, it.plan_name, it.license.id);
     let screen = ctx.io.terminals.stdout;
-    let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
+    let status = status_cell(&it.license, &it.terms, ctx.now).shown(screen).to_owned();
     let expires = expiry(ctx, &it.license);
     let allowed = plans::seats(it.license.max_seats);
     let own = if it.activation.is_some() { "holds one" } else { "holds none" };

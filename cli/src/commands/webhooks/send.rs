@@ -1,6 +1,6 @@
 //! `licctl webhooks test`, `resend`, `replay` and `retry`.
 
-use common::{Delivery, EventId, ReplayWebhook, ResendEvent, WebhookId};
+use common::{Delivery, EventId, Open, ReplayWebhook, ResendEvent, WebhookError, WebhookId};
 
 use super::WebhookArg;
 use crate::client::Written;
@@ -63,7 +63,10 @@ fn answered(sent: Option<Written<ApiRecord<Delivery>>>, id: WebhookId, what: &st
         None => (format!("delivered:{status}"), Tone::Good),
         Some(error) => (format!("not delivered: {error}{status}"), Tone::Bad),
     };
-    let word = format!("{word} ({} ms)", data.duration_ms);
+    let is_redirect = data.error == Some(Open::Known(WebhookError::Redirect));
+    let target = data.response.as_ref().filter(|_| is_redirect);
+    let target = target.map_or_else(String::new, |target| format!(": it {target}"));
+    let word = format!("{word} ({} ms){target}", data.duration_ms);
     let view = View::new(&data, vec![word.clone()])?;
     let view = view.fields(&["delivered event error status response durationMs"]);
     let view = view.line(TextCell::text(word).toned(tone));

@@ -114,6 +114,21 @@ async fn each_answer_has_its_word() {
     }
 }
 
+#[test]
+fn a_redirect_names_its_target_without_what_may_be_a_token() {
+    let url = "http://example.com/hooks/token".parse().unwrap();
+    for (location, expected) in [
+        ("https://example.com/hooks/token/", Some("redirects to https://example.com/…ken/")),
+        ("/login", Some("redirects to http://example.com/…")),
+        ("mailto:ada@example.com", None),
+        ("https://me:secret@example.com/", None),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(LOCATION, location.parse().unwrap());
+        assert_eq!(redirected_to(&url, &headers).as_deref(), expected, "{location}");
+    }
+}
+
 #[tokio::test]
 async fn a_pause_is_asked_for_in_seconds_or_with_a_date() {
     let head = |status: &str, after: &str| {
