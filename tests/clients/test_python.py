@@ -186,7 +186,12 @@ def test_users(licd):
     assert (changed.metadata, changed.email) == (None, None)
     assert licd.users.get_user(user.id).data == changed
     assert licd.users.list_users(external_id="grace").data == [changed]
-    assert licd.users.delete_user(user.id).data == changed
+    forget = models.ForgetUser(external_id=True)
+    forgotten = licd.users.forget_user(user.id, forget_user=forget).data
+    assert forgotten.external_id.startswith("forgotten-")
+    assert "backup" in [it.type for it in forgotten.remaining]
+    gone = licd.users.delete_user(user.id).data
+    assert (gone.external_id, gone.name) == (forgotten.external_id, None)
     assert licd.users.list_users(search="grace").data == []
 
 
@@ -326,6 +331,8 @@ def test_leases(licd):
     answer = licd.validation.issue_lease(asked).data
     assert (answer.valid, answer.lease_reason) == (True, None)
     assert (answer.lease.expires_at - answer.lease.issued_at).total_seconds() == 600
+    [running] = licd.validation.list_leases(license_id=license.id).data
+    assert (running.external_id, running.device) == ("vera", "desk")
     failure, _ = refused(
         exceptions.ConflictException, licd.licenses.unassign_license, license.id, "vera"
     )

@@ -192,7 +192,12 @@ test('users', async () => {
     assert.deepEqual([changed.metadata, changed.email], [null, null]);
     assert.deepEqual((await api.users.getUser({ id })).data, changed);
     assert.deepEqual((await api.users.listUsers({ externalId: 'grace' })).data, [changed]);
-    assert.deepEqual((await api.users.deleteUser({ id })).data, changed);
+    const forgetUser = { externalId: true };
+    const forgotten: licd.ForgottenUser = (await api.users.forgetUser({ id, forgetUser })).data;
+    assert.match(forgotten.externalId, /^forgotten-/);
+    assert.ok(forgotten.remaining.some((it) => it.type === 'backup'));
+    const gone = (await api.users.deleteUser({ id })).data;
+    assert.deepEqual([gone.externalId, gone.name], [forgotten.externalId, null]);
     assert.deepEqual((await api.users.listUsers({ search: 'grace' })).data, []);
 });
 
@@ -325,6 +330,8 @@ test('leases', async () => {
     assert.deepEqual([answer.valid, answer.leaseReason], [true, undefined]);
     const { issuedAt, expiresAt } = answer.lease!;
     assert.equal(expiresAt.getTime() - issuedAt.getTime(), 600_000);
+    const [running] = (await api.validation.listLeases({ licenseId: id })).data;
+    assert.deepEqual([running?.externalId, running?.device], ['vera', 'desk']);
     const unassign = { id, userId: 'vera' };
     const [failure] = await refused(409, api.licenses.unassignLicense(unassign));
     assert.equal(failure.code, 'lease_running');
