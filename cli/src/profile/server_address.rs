@@ -59,7 +59,7 @@ pub fn avoids_proxies(server: &Url) -> bool {
     is_loopback(server) || list.is_some_and(|list| list.split(',').any(is_listed))
 }
 
-/// The proxy on the way to a server, if there is one, as `proxy.example:3128, which HTTPS_PROXY names`.
+/// The proxy on the way to a server, if there is one: `proxy.example:3128, which HTTPS_PROXY names`.
 pub fn proxy_on_the_way(server: &Url) -> Option<String> {
     let variables = match server.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],

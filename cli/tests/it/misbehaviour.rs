@@ -111,7 +111,7 @@ fn a_receiver_that_redirects_is_named_with_its_target() {
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
 }
 
-/// A proxy that cannot reach licd is named, unless NO_PROXY names the server in any form that curl knows.
+/// A proxy that cannot reach licd is named, unless NO_PROXY names the server as curl understands it.
 #[test]
 fn a_proxy_that_fails_is_named_and_can_be_avoided() {
     let proxy = FakeServer::answering(|_| Reply::new(502, "<html>"));
