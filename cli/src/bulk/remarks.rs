@@ -20,6 +20,15 @@ const SIMILAR: usize = 2;
 /// How many values a remark names.
 const MOST_NAMED: usize = 3;
 
+type IsOdd = fn(&str) -> bool;
+
+/// Remarks about ids, and which ids they are about.
+const ODD_IDS: [(&str, IsOdd); 3] = [
+    ("a spreadsheet may have shortened", is_shortened),
+    ("a spreadsheet could not show", is_spreadsheet_error),
+    ("the accents are characters of their own in", |id| !is_nfc(id)),
+];
+
 /// The remarks in a line; empty if there are none.
 pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     let UserFile { rows, titles, trimmed } = file;
@@ -36,15 +45,10 @@ pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     if *trimmed > 0 {
         remarks.push(format!("trimmed blanks around {trimmed} values"));
     }
-    let shortened = rows.iter().filter(|row| is_shortened(row.user.as_str()));
-    let shortened = shortened.map(|row| format!("{} on line {}", row.user, row.line));
-    remarks.extend(named("a spreadsheet may have shortened", shortened));
-    let errors = rows.iter().filter(|row| is_spreadsheet_error(row.user.as_str()));
-    let errors = errors.map(|row| format!("{} on line {}", row.user, row.line));
-    remarks.extend(named("a spreadsheet could not show", errors));
-    let in_parts = rows.iter().filter(|row| !is_nfc(row.user.as_str()));
-    let in_parts = in_parts.map(|row| format!("{} on line {}", row.user, row.line));
-    remarks.extend(named("the accents are characters of their own in", in_parts));
+    for (what, is_odd) in ODD_IDS {
+        let odd = rows.iter().filter(|row| is_odd(row.user.as_str()));
+        remarks.extend(named(what, odd.map(|row| format!("{} on line {}", row.user, row.line))));
+    }
     let is_no_address = |row: &&UserRow| row.email.as_ref().is_some_and(|it| !is_address(it));
     let odd = rows.iter().filter(is_no_address).map(|row| format!("line {}", row.line));
     remarks.extend(named("the email is no address on", odd));

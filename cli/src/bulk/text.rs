@@ -156,8 +156,7 @@ fn csv(text: &str) -> Result<ParsedFile> {
 fn separator(text: &str) -> (u8, &str) {
     let header = text.lines().next().unwrap_or_default();
     if let Some(&[mark]) = header.strip_prefix("sep=").map(str::as_bytes) {
-        let rows = text.get(header.len()..).unwrap_or_default();
-        return (mark, rows.strip_prefix('\r').unwrap_or(rows).trim_start_matches('\n'));
+        return (mark, text.split_once('\n').map_or("", |(_, rows)| rows));
     }
     let count = |mark: &u8| header.bytes().filter(|byte| byte == mark).count();
     (SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b','), text)

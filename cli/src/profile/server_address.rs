@@ -54,8 +54,7 @@ pub fn avoids_proxies(server: &Url) -> bool {
     let host = server.host_str().unwrap_or_default();
     let port = server.port_or_known_default().unwrap_or_default();
     let with_port = format!("{host}:{port}");
-    let is_listed =
-        |entry: &str| matches!(entry.trim(), entry if entry == "*" || entry == with_port);
+    let is_listed = |entry: &str| ["*", &with_port].contains(&entry.trim());
     is_loopback(server) || list.is_some_and(|list| list.split(',').any(is_listed))
 }
 

@@ -9,7 +9,7 @@ use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::context::RequestContext;
 use crate::http::credentials::{Validator, bearer};
-use crate::http::extract::{Json, Lenient, VALIDATION_BODY};
+use crate::http::extract::{Json, Lenient};
 use crate::ops::outcome::Changed;
 use crate::ops::release;
 use crate::validation::{Read, ValidationRequest};
@@ -65,7 +65,7 @@ impl FromRequest<App> for ValidationRequest {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
             is_admitted = true;
         }
-        let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY, &[]).await;
+        let read = Json::<Validate>::read(&parts, body).await;
         if !is_admitted && read.is_err() {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
         }

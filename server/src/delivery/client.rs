@@ -232,10 +232,9 @@ impl Client {
             used.used_at = Instant::now();
             *connection = Some(used);
         }
-        let response = match redirected_to(url, &head.headers) {
-            Some(target) if error == Some(WebhookError::Redirect) => target,
-            _ => printable(&text),
-        };
+        let target = redirected_to(url, &head.headers);
+        let target = target.filter(|_| error == Some(WebhookError::Redirect));
+        let response = target.unwrap_or_else(|| printable(&text));
         let response = Some(response).filter(|it| error.is_some() && !is_named && !it.is_empty());
         Attempt { response, retry_after, ..answered }
     }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::Error;
 
 use body::MediaType;
-pub use body::{BODY, BodyLimit, SIGN_IN_BODY, VALIDATION_BODY};
+pub use body::{BODY, SIGN_IN_BODY, VALIDATION_BODY};
 pub use form::Form;
 pub use strict::{NoQuery, StrictBody};
 
@@ -36,7 +36,7 @@ impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         let (mut parts, body) = request.into_parts();
         NoQuery::from_request_parts(&mut parts, state).await?;
-        Self::read(&parts, body, &BODY, T::SET_ELSEWHERE).await
+        Self::read_strict(&parts, body).await
     }
 }
 
@@ -65,7 +65,7 @@ impl<S: Sync, T: StrictBody, Q: DeserializeOwned + Send> FromRequest<S> for Json
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
         let given = query(&parts.uri)?;
-        let Json(body) = Json::read(&parts, body, &BODY, T::SET_ELSEWHERE).await?;
+        let Json(body) = Json::read_strict(&parts, body).await?;
         Ok(Self(body, given))
     }
 }
@@ -78,21 +78,24 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Lenient<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        Json::read(&parts, body, &VALIDATION_BODY, &[]).await.map(|Json(body)| Self(body))
+        Json::read(&parts, body).await.map(|Json(body)| Self(body))
     }
 }
 
 impl<T: DeserializeOwned> Json<T> {
-    /// `set_elsewhere` has members that are unknown here, and what sets them.
-    pub async fn read(
-        parts: &Parts,
-        body: Body,
-        limit: &'static BodyLimit,
-        set_elsewhere: &[(&str, &str)],
-    ) -> Result<Self, Error> {
-        let received = body::receive(parts, body, limit, MediaType::Json).await?;
-        let parsed = parse(received.bytes(), set_elsewhere)?;
-        if limit.refuses_long_numbers && has_long_number(received.bytes()) {
+    /// The body of an application's request.
+    pub async fn read(parts: &Parts, body: Body) -> Result<Self, Error> {
+        let received = body::receive(parts, body, &VALIDATION_BODY, MediaType::Json).await?;
+        parse(received.bytes(), &[]).map(Self)
+    }
+}
+
+impl<T: StrictBody> Json<T> {
+    /// Metadata would lose the digits of a long number, and no other member takes one.
+    pub async fn read_strict(parts: &Parts, body: Body) -> Result<Self, Error> {
+        let received = body::receive(parts, body, &BODY, MediaType::Json).await?;
+        let parsed = parse(received.bytes(), T::SET_ELSEWHERE)?;
+        if has_long_number(&String::from_utf8_lossy(received.bytes())) {
             let rule = "metadata must have no whole number beyond 64 bits; send it as text";
             return Err(Error::invalid("metadata", rule));
         }
@@ -102,38 +105,22 @@ impl<T: DeserializeOwned> Json<T> {
 
 /// Whether a valid JSON text has a whole number that does not fit into 64 bits. It would be read as a
 /// floating-point number, with other digits.
-fn has_long_number(json: &[u8]) -> bool {
-    let mut rest = json;
-    while let Some(&first) = rest.first() {
-        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-        let length = match first {
-            b'"' => 1 + end_of_text(&rest[1..]),
-            b'-' | b'0'..=b'9' => rest.iter().take_while(|byte| is_of_number(byte)).count(),
-            _ => 1,
-        };
-        let (token, after) = rest.split_at(length.min(rest.len()));
-        let is_whole = !token.iter().any(|byte| b".eE\"".contains(byte));
-        let number = str::from_utf8(token).unwrap_or_default();
-        let is_long = is_whole && token.len() > 18 && number.parse::<u64>().is_err();
-        if is_long && number.parse::<i64>().is_err() {
-            return true;
-        }
-        rest = after;
-    }
-    false
+fn has_long_number(json: &str) -> bool {
+    // Without its escaped characters, every second part between quotation marks is a string.
+    let json = json.replace(r"\\", "").replace(r#"\""#, "");
+    let outside = json.split('"').step_by(2);
+    let is_of_number = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    let mut words = outside.flat_map(|part| part.split(|letter| !is_of_number(letter)));
+    let is_whole = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    words.any(|word| {
+        word.len() > 18
+            && is_whole(word)
+            && word.parse::<u64>().is_err()
+            && word.parse::<i64>().is_err()
+    })
 }
 
-/// The length of the rest of a JSON string, with its closing quote.
-fn end_of_text(text: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = text.iter().position(|&byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    });
-    end.map_or(text.len(), |at| at + 1)
-}
-
+/// `set_elsewhere` has members that are unknown here, and what sets them.
 fn parse<T: DeserializeOwned>(body: &[u8], set_elsewhere: &[(&str, &str)]) -> Result<T, Error> {
     let invalid = |message: &str| Error::Invalid { field: None, message: message.into() };
     // serde does not look into values that it skips.

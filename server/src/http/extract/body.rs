@@ -29,8 +29,6 @@ pub struct BodyLimit {
     size: usize,
     wait: Duration,
     pub sentence: &'static str,
-    /// Whether whole numbers beyond 64 bits are refused: metadata would lose their digits.
-    pub refuses_long_numbers: bool,
     budget: &'static Budget,
 }
 
@@ -39,7 +37,6 @@ pub static VALIDATION_BODY: BodyLimit = BodyLimit {
     size: 16 * 1024,
     wait: MAX_WAIT,
     sentence: "The body must be at most 16 KiB",
-    refuses_long_numbers: false,
     budget: &VALIDATIONS,
 };
 
@@ -48,7 +45,6 @@ pub static SIGN_IN_BODY: BodyLimit = BodyLimit {
     size: UNCOUNTED,
     wait: Duration::from_secs(5),
     sentence: "The body must be at most 4 KiB",
-    refuses_long_numbers: false,
     budget: &REQUESTS,
 };
 
@@ -57,7 +53,6 @@ pub static BODY: BodyLimit = BodyLimit {
     size: 1024 * 1024,
     wait: MAX_WAIT,
     sentence: "The body must be at most 1 MiB",
-    refuses_long_numbers: true,
     budget: &REQUESTS,
 };
 
