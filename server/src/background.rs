@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::nodes::Node;
 use crate::ops::notices::{self, ExpiryNotices};
-use crate::ops::{idempotency, phrases, sessions, webhooks};
+use crate::ops::{idempotency, sessions, webhooks};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
@@ -78,7 +78,6 @@ impl Tasks {
         tasks.spawn("maintenance", Work::maintain);
         tasks.spawn("outcomes", Work::write_outcomes);
         tasks.spawn("last_checks", Work::write_last_checks);
-        tasks.spawn("phrases", Work::complete_phrases);
         tasks.spawn("notices", Work::give_notices);
         tasks.spawn("webhook_states", Work::show_webhooks);
         if !app.webhooks.is_off {
@@ -178,10 +177,6 @@ impl Work {
                 (reported, reported_at) = (dropped, Some(Instant::now()));
             }
         }
-    }
-
-    async fn complete_phrases(self) {
-        phrases::complete(&self.db).await;
     }
 
     async fn give_notices(self) {

@@ -18,7 +18,6 @@ pub mod nodes;
 pub mod notices;
 pub mod outcome;
 pub mod outcomes;
-pub mod phrases;
 pub mod plans;
 pub mod products;
 pub mod readiness;

@@ -197,7 +197,6 @@ async fn tasks_show_when_they_last_succeeded() {
         "maintenance",
         "notices",
         "outcomes",
-        "phrases",
         "reads",
         "webhook_results",
         "webhook_states",

@@ -120,6 +120,10 @@ fn an_export_applies_without_a_change() {
         features:
         - export
         - sso
+        seatIdleMinutes: null
+        graceDays: null
+        expiresFrom: null
+        maxLeaseSeconds: null
     ");
     assert_eq!(home.run_with_input(&["diff", "-f", "-"], &exported.stdout).code, 0);
     let json = home.run(&["export", "-o", "json"]).stdout;

@@ -133,7 +133,7 @@ fn tail(server: &FakeServer, args: &[&str]) -> RunOutput {
 
 #[test]
 fn tail_prints_a_line_for_each_event_until_the_wanted_one() {
-    let until = ["--after", "1", "--until", "license.status_changed"];
+    let until = ["--after", "1", "--until-type", "license.status_changed"];
     let ran = tail(&service(), &[&until[..], &["-o", "jsonl"]].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let lines: Vec<Value> =
@@ -174,7 +174,7 @@ fn tail_is_as_wide_as_the_terminal() {
 fn tail_ends_with_10_when_the_wanted_event_does_not_come_in_time() {
     let server = service();
     let bound = ["--after", "3", "--for", "1s"];
-    assert_eq!(tail(&server, &[&bound[..], &["--until", "user.deleted"]].concat()).code, 10);
+    assert_eq!(tail(&server, &[&bound[..], &["--until-type", "user.deleted"]].concat()).code, 10);
     assert_eq!(tail(&server, &bound).code, 0, "nothing in particular was waited for");
     let contradiction = ["--type", "seat.freed", "--until", "seat.taken"];
     assert_eq!(tail(&server, &contradiction).code, 2);
@@ -198,7 +198,7 @@ fn tail_waits_for_a_server_that_restarts_and_repeats_nothing() {
         }
     });
     // Without patience, each refusal reaches the command, which waits by itself.
-    let wanted = ["--after", "0", "--until", "user.deleted", "--jq", ".sequence"];
+    let wanted = ["--after", "0", "--until-type", "user.deleted", "--jq", ".sequence"];
     let ran = tail(&server, &[&wanted[..], &["--patience", "0"]].concat());
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "1\n2\n3\n9\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("Waiting."), "{}", ran.stderr);

@@ -124,7 +124,7 @@ fn fields_are_set_and_cleared() {
     };
     let last_valid_day = body(&["licenses", "update", LICENSE, "--expires-at", "2028-01-31"]);
     assert_eq!(last_valid_day["expiresAt"], "2028-02-01T00:00:00.000Z");
-    // The former name of a flag goes on to work.
+    // The name of the API's member works, too.
     for flag in ["--expires-in-days=90", "--expires-in=90d"] {
         assert_eq!(body(&["plans", "update", "Pro annual", flag]), json!({ "expiresInDays": 90 }));
     }

@@ -7,14 +7,13 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use common::{ExternalId, LicenseId, Line, Metadata, Name, User, UserId};
+use common::{LicenseId, User, UserId};
 use serde::Serialize;
 use sqlx::types::{Json, Uuid};
 
 use super::{MANY_FOUND, Scope, TextRange, World};
-use crate::db::{Conn, Result, Sql, locking};
+use crate::db::{Conn, Result, Sql};
 
-use text::of_texts;
 pub use text::{Search, names, of_license, of_user, phrase};
 
 /// A row of the table of phrases.
@@ -39,11 +38,11 @@ macro_rules! insert {
     };
 }
 
-/// Adds phrases to users, and returns how many they did not have yet.
+/// Adds phrases to users.
 pub async fn add_to_users(
     conn: &mut Conn,
     users: impl Iterator<Item = (World, UserId, BTreeSet<String>)>,
-) -> Result<u64> {
+) -> Result<()> {
     let users = users.map(|(world, id, phrases)| (world, id.uuid(), phrases));
     add(conn, insert!("user_phrases", "user_id"), users).await
 }
@@ -56,19 +55,22 @@ pub async fn add_to_license(
     phrases: BTreeSet<String>,
 ) -> Result<()> {
     let license = std::iter::once((scope.world, id.uuid(), phrases));
-    add(conn, insert!("license_phrases", "license_id"), license).await.map(drop)
+    add(conn, insert!("license_phrases", "license_id"), license).await
 }
 
 async fn add(
     conn: &mut Conn,
     insert: Sql,
     records: impl Iterator<Item = (World, Uuid, BTreeSet<String>)>,
-) -> Result<u64> {
+) -> Result<()> {
     let row = |(world, id, phrases): (World, Uuid, BTreeSet<String>)| {
         phrases.into_iter().map(move |phrase| PhraseRow(world.number(), id.simple(), phrase))
     };
     let rows: Vec<PhraseRow> = records.flat_map(row).collect();
-    if rows.is_empty() { Ok(0) } else { conn.query(insert).bind(Json(rows)).execute().await }
+    if !rows.is_empty() {
+        conn.query(insert).bind(Json(rows)).execute().await?;
+    }
+    Ok(())
 }
 
 /// Replaces the phrases of a user, who is locked.
@@ -79,7 +81,7 @@ pub async fn set_of_user(conn: &mut Conn, scope: Scope, user: &User) -> Result<(
         .execute()
         .await?;
     let phrases = (scope.world, user.id, of_user(user));
-    add_to_users(conn, std::iter::once(phrases)).await.map(drop)
+    add_to_users(conn, std::iter::once(phrases)).await
 }
 
 /// Replaces the phrases of a license, which is locked.
@@ -95,6 +97,13 @@ pub async fn set_of_license(
         .execute()
         .await?;
     add_to_license(conn, scope, id, phrases).await
+}
+
+/// The records that a search is about.
+#[derive(Clone, Copy)]
+pub enum Named {
+    Users,
+    Licenses,
 }
 
 /// Puts a word first that is in few records, and returns whether there is one.
@@ -138,66 +147,4 @@ async fn finds_many(
     let query = conn.query(sql).bind_scope(scope).bind(MANY_FOUND + 1).bind_range(range);
     let (found,): (i64,) = query.fetch_one().await?;
     Ok(found > MANY_FOUND)
-}
-
-/// The most records of which [`fill_in`] adds the phrases in one transaction, which holds SQLite's
-/// only writer.
-const PORTION: i64 = 200;
-
-/// A record with names, as [`fill_in`] reads it.
-#[derive(sqlx::FromRow)]
-struct NamedRecord {
-    id: Uuid,
-    world: World,
-    external_id: Option<ExternalId>,
-    email: Option<Line>,
-    name: Option<Name>,
-    #[sqlx(json(nullable))]
-    metadata: Option<Metadata>,
-}
-
-/// The table of which [`fill_in`] adds phrases.
-#[derive(Clone, Copy, Debug)]
-pub enum Named {
-    Users,
-    Licenses,
-}
-
-/// The last record of a portion.
-#[derive(Clone, Copy, Default)]
-pub struct Reached(Uuid, World);
-
-/// Adds the phrases that the next records lack, and returns how many these were and where the portion
-/// ends. None after the last record.
-pub async fn fill_in(
-    conn: &mut Conn,
-    named: Named,
-    after: Reached,
-) -> Result<Option<(u64, Reached)>> {
-    // Locked, so that nobody is renamed meanwhile.
-    let select = match named {
-        Named::Users => locking!(
-            "select id, world, external_id, email, name, metadata from users
-             where (id, world) > ($1, $2) order by id, world limit $3"
-        ),
-        Named::Licenses => locking!(
-            "select id, world, null as external_id, null as email, name, metadata from licenses
-             where (id, world) > ($1, $2) and (name is not null or metadata is not null)
-             order by id, world limit $3"
-        ),
-    };
-    let query = conn.query(select).bind(after.0).bind(after.1).bind(PORTION);
-    let records: Vec<NamedRecord> = query.fetch_all().await?;
-    let Some(last) = records.last() else { return Ok(None) };
-    let reached = Reached(last.id, last.world);
-    let phrases = records.into_iter().map(|record| {
-        let NamedRecord { external_id, email, name, metadata, .. } = &record;
-        let ids = [external_id.as_ref().map(ExternalId::as_str), email.as_ref().map(Line::as_str)];
-        (record.world, record.id, of_texts(ids, name.as_ref(), metadata.as_ref()))
-    });
-    let insert = match named {
-        Named::Users => insert!("user_phrases", "user_id"),
-        Named::Licenses => insert!("license_phrases", "license_id"),
-    };
-    Ok(Some((add(conn, insert, phrases).await?, reached)))
 }

@@ -108,36 +108,6 @@ async fn users_are_found_by_any_word() {
     assert!(find(&foreign, &[("search", "ada")]).await.list().is_empty());
 }
 
-/// Users whom a node of an older release made, or renamed, are found once a newer one has started.
-#[tokio::test]
-async fn users_of_an_older_release_are_found_after_a_start() {
-    let app = App::start().await;
-    settle(&app).await;
-    let made = app.post(USERS, json!({ "externalId": "old", "name": "Before" })).await.id();
-    let license = json!({ "planId": app.plan(json!({})).await, "name": "Müller AG" });
-    app.post("/api/v1/admin/licenses", license).await.data();
-    let database = app.stop().await;
-    let db = database.open().await;
-    for as_before in [
-        "delete from user_phrases",
-        "delete from license_phrases",
-        "update users set name = 'Behind' where external_id = 'old'",
-    ] {
-        db.write().await.unwrap().query(as_before).execute().await.unwrap();
-    }
-    db.close().await;
-    let app = App::on(database).await;
-    let found = async |search: &str| find(&app, &[("search", search)]).await.list().len();
-    until("they are found", async || found("larsen").await == 3).await;
-    assert_eq!(find(&app, &[("search", "behind")]).await.each("id"), [made.as_str()]);
-    let licenses = async || app.get("/api/v1/admin/licenses?search=muller").await.list().len();
-    until("licenses are found, too", async || licenses().await == 1).await;
-    // An older release deletes users without a thought of what is new.
-    let delete = "delete from users where external_id = 'old'";
-    app.db().write().await.unwrap().query(delete).execute().await.unwrap();
-    assert_eq!(app.number("select count(*) from user_phrases where phrase = 'behind'").await, 0);
-}
-
 /// Every text begins with the empty one.
 #[tokio::test]
 async fn an_empty_search_finds_everyone() {

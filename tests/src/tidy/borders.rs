@@ -370,8 +370,6 @@ fn store_functions_take_their_scope() {
         "webhooks/sending::states",
         // One key seals in all worlds.
         "sealed::any",
-        // What an older release wrote is completed in all scopes alike.
-        "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.
         "events::forget_old",
         "idempotency::forget_old",

@@ -116,11 +116,10 @@ impl Manifest {
                     max_seats: whole(plan.max_seats.as_ref()),
                     expires_in_days: whole(plan.expires_in_days.as_ref()),
                     features: Some(Edit::Set(plan.features.clone())),
-                    // Left out, a file for a licd of an older release is the same.
-                    seat_idle_minutes: plan.seat_idle_minutes.map(Edit::Set),
-                    grace_days: plan.grace_days.map(Edit::Set),
-                    expires_from: plan.expires_from.map(Edit::Set),
-                    max_lease_seconds: plan.max_lease_seconds.map(Edit::Set),
+                    seat_idle_minutes: whole(plan.seat_idle_minutes.as_ref()),
+                    grace_days: whole(plan.grace_days.as_ref()),
+                    expires_from: whole(plan.expires_from.as_ref()),
+                    max_lease_seconds: whole(plan.max_lease_seconds.as_ref()),
                 });
             }
             let (name, description) = (product.name.clone(), product.description.as_ref());

@@ -28,7 +28,7 @@ pub struct TailArgs {
     #[command(flatten)]
     begin: Beginning,
     /// Stop after the first event of this type
-    #[arg(long = "until-type", alias = "until", value_name = "TYPE", hide_possible_values = true)]
+    #[arg(long = "until-type", value_name = "TYPE", hide_possible_values = true)]
     until: Option<EventType>,
     /// Stop after this time, such as 5m
     #[arg(long = "for", value_name = "SPAN")]
