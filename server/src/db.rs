@@ -3,7 +3,7 @@
 //! [`Db`] provides connections and transactions. A statement is written once and runs on both
 //! SQLite and PostgreSQL (see [`query`]). The statements are in `store`.
 //!
-//! The caller decides whose turn it is; the [`Turn`] that a request waited for lives as long as its
+//! The caller waits for a [`Permit`] of its tenant, which lives as long as its
 //! connection.
 
 mod connect;
@@ -24,7 +24,7 @@ use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::fair::{Turn, Turns};
+use crate::fair::{FairSemaphore, Permit};
 
 pub use files::{PermissionProblem, find as find_file, with_suffix};
 pub use hosts::Hosts;
@@ -71,13 +71,13 @@ pub enum Db {
 
 /// How many administrative requests use PostgreSQL at the same time. The other connections are for
 /// validations, look-ups of keys and background tasks.
-const POSTGRES_TURNS: usize = 11;
+const POSTGRES_PERMITS: usize = 11;
 /// How many administrative requests read SQLite at the same time; the remaining reader looks up
 /// keys.
-const SQLITE_READ_TURNS: usize = 3;
+const SQLITE_READ_PERMITS: usize = 3;
 /// How many administrative requests wait for SQLite's only writer at the same time. So a validation
 /// waits for at most one of them.
-const SQLITE_WRITE_TURNS: usize = 1;
+const SQLITE_WRITE_PERMITS: usize = 1;
 /// How many look-ups of keys use PostgreSQL, or SQLite, at the same time. So even a flood of
 /// unknown keys takes no connections from validations.
 const POSTGRES_LOOKUPS: usize = 2;
@@ -86,22 +86,22 @@ const SQLITE_LOOKUPS: usize = 1;
 const WEBHOOK_READERS: usize = 1;
 /// The remaining connections are for new users and seats, and for background tasks.
 const _: () = assert!(
-    POSTGRES_TURNS + POSTGRES_LOOKUPS + WEBHOOK_READERS + 2
+    POSTGRES_PERMITS + POSTGRES_LOOKUPS + WEBHOOK_READERS + 2
         <= connect::POSTGRES_CONNECTIONS as usize
 );
 const _: () =
-    assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS + WEBHOOK_READERS <= connect::SQLITE_READERS);
+    assert!(SQLITE_READ_PERMITS + SQLITE_LOOKUPS + WEBHOOK_READERS <= connect::SQLITE_READERS);
 
-/// The turns of administrative requests at the database, fair to each tenant.
+/// The permits that administrative requests need for the database. They are shared fairly by tenants.
 #[derive(Clone)]
-pub struct AdminTurns {
-    pub reads: Turns,
-    pub writes: Turns,
+pub struct AdminPermits {
+    pub reads: FairSemaphore,
+    pub writes: FairSemaphore,
 }
 
-impl AdminTurns {
-    /// Each kind of turn with its name.
-    pub fn kinds(&self) -> Vec<(&'static str, &Turns)> {
+impl AdminPermits {
+    /// Returns each kind of permit with its name.
+    pub fn kinds(&self) -> Vec<(&'static str, &FairSemaphore)> {
         if self.reads.is_same(&self.writes) {
             return vec![("any", &self.reads)];
         }
@@ -127,15 +127,15 @@ impl Db {
         }
     }
 
-    pub fn admin_turns(&self) -> AdminTurns {
+    pub fn admin_permits(&self) -> AdminPermits {
         match self {
-            Self::Sqlite(_) => AdminTurns {
-                reads: Turns::new(SQLITE_READ_TURNS),
-                writes: Turns::new(SQLITE_WRITE_TURNS),
+            Self::Sqlite(_) => AdminPermits {
+                reads: FairSemaphore::new(SQLITE_READ_PERMITS),
+                writes: FairSemaphore::new(SQLITE_WRITE_PERMITS),
             },
             Self::Postgres { .. } => {
-                let both = Turns::new(POSTGRES_TURNS);
-                AdminTurns { reads: both.clone(), writes: both }
+                let both = FairSemaphore::new(POSTGRES_PERMITS);
+                AdminPermits { reads: both.clone(), writes: both }
             }
         }
     }
@@ -248,11 +248,11 @@ pub enum Conn {
 }
 
 impl Conn {
-    /// Ends `turn` when the connection is free for the next user.
-    pub fn with_turn(mut self, turn: Turn) -> Self {
+    /// Holds `permit` until the connection is free for the next user.
+    pub fn with_permit(mut self, permit: Permit) -> Self {
         match &mut self {
-            Self::Sqlite(conn) => conn.keep_turn(turn),
-            Self::Postgres(conn, _) => conn.keep_turn(turn),
+            Self::Sqlite(conn) => conn.keep_permit(permit),
+            Self::Postgres(conn, _) => conn.keep_permit(permit),
         }
         self
     }
@@ -270,9 +270,9 @@ impl Tx {
         }
     }
 
-    /// Like [`Conn::with_turn`].
-    pub fn with_turn(self, turn: Turn) -> Self {
-        Self(self.0.with_turn(turn))
+    /// Like [`Conn::with_permit`].
+    pub fn with_permit(self, permit: Permit) -> Self {
+        Self(self.0.with_permit(permit))
     }
 }
 

@@ -1,30 +1,30 @@
-//! Fair shares: requests for a scarce resource wait in lanes, mostly one for each tenant, and in each
-//! lane in queues, such as one for each key. Lanes are served in turn, and so are the queues of a
-//! lane. A tenant that floods delays only itself, and a key that floods mostly so.
+//! Fair sharing of a scarce resource. Requests wait in lanes, usually one for each tenant, and a lane
+//! has queues, such as one for each key. The lanes are served round-robin, and so are the queues of a
+//! lane. So a tenant that floods delays only itself, and a key that floods delays mostly itself.
 
-mod turns;
+mod semaphore;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::iter::from_fn;
 
-pub use turns::{Turn, Turns};
+pub use semaphore::{FairSemaphore, Permit};
 
-/// Waiting items, at most `capacity` in all lanes together.
-pub struct Lanes<K, Q, T> {
-    lanes: Rotation<K, Lane<Q, T>>,
+/// Waiting items, at most `capacity` in total.
+pub struct FairQueue<K, Q, T> {
+    lanes: RoundRobin<K, Lane<Q, T>>,
     len: usize,
     capacity: usize,
 }
 
 struct Lane<Q, T> {
-    queues: Rotation<Q, VecDeque<T>>,
+    queues: RoundRobin<Q, VecDeque<T>>,
     len: usize,
 }
 
-impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
+impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> FairQueue<K, Q, T> {
     pub fn new(capacity: usize) -> Self {
-        Self { lanes: Rotation::new(), len: 0, capacity }
+        Self { lanes: RoundRobin::new(), len: 0, capacity }
     }
 
     pub fn len(&self) -> usize {
@@ -35,18 +35,18 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
         self.len == 0
     }
 
-    /// How many take turns: lanes in which something waits or, if there is one, its queues.
-    pub fn in_turn(&self) -> usize {
+    /// Returns the number of lanes that have items; if only one has, that of its queues.
+    pub fn sharers(&self) -> usize {
         match (self.lanes.order.len(), self.lanes.values.values().next()) {
             (1, Some(lane)) => lane.queues.order.len(),
             (lanes, _) => lanes,
         }
     }
 
-    /// Puts the item at the end of its queue. When there is no room, the last item of the longest
-    /// lane has to go and is the result, if that lane is longer than the item's own would be; or
-    /// else that of the longest queue in its own lane, by the same rule; or else the item comes back
-    /// as the error.
+    /// Appends the item to its queue, and returns the item that was displaced, if any. Without room,
+    /// the last item of the longest lane is displaced if that lane is longer than the item's own lane
+    /// would be. Otherwise the same rule applies to the queues of the item's lane. If neither is
+    /// longer, the item is returned as the error.
     pub fn push(&mut self, lane: K, queue: Q, item: T) -> Result<Option<T>, T> {
         let mut displaced = None;
         if self.len >= self.capacity {
@@ -55,14 +55,14 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
                 return Err(item);
             }
         }
-        let lane = self.lanes.entry(lane, || Lane { queues: Rotation::new(), len: 0 });
+        let lane = self.lanes.entry(lane, || Lane { queues: RoundRobin::new(), len: 0 });
         lane.queues.entry(queue, VecDeque::new).push_back(item);
         lane.len += 1;
         self.len += 1;
         Ok(displaced)
     }
 
-    /// Takes the first item of the next queue of the next lane, past those that are `gone`.
+    /// Takes the first item of the next queue of the next lane, and drops items that are `gone`.
     pub fn pop(&mut self, gone: impl Fn(&T) -> bool) -> Option<T> {
         let len = &mut self.len;
         let from_lane = |lane: &mut Lane<Q, T>| {
@@ -102,7 +102,7 @@ impl<Q: Copy + Eq + Hash, T> Lane<Q, T> {
         self.queues.take(from_queue, VecDeque::is_empty)
     }
 
-    /// Takes the last item of the longest queue, if that is longer than so many.
+    /// Takes the last item of the longest queue, if that is longer than `len`.
     fn displace(&mut self, len: usize) -> Option<T> {
         let (longest, _) = self.queues.longest(VecDeque::len).filter(|(_, found)| *found > len)?;
         let queue = self.queues.values.get_mut(&longest)?;
@@ -115,19 +115,19 @@ impl<Q: Copy + Eq + Hash, T> Lane<Q, T> {
     }
 }
 
-/// Values that take turns, none of which is empty.
-struct Rotation<K, V> {
+/// Values that are served round-robin. None is empty.
+struct RoundRobin<K, V> {
     values: HashMap<K, V>,
-    /// Their keys, the next one first.
+    /// Keys of the values in the order of service.
     order: VecDeque<K>,
 }
 
-impl<K: Copy + Eq + Hash, V> Rotation<K, V> {
+impl<K: Copy + Eq + Hash, V> RoundRobin<K, V> {
     fn new() -> Self {
         Self { values: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// The value of the key, to which something is about to be added.
+    /// Returns the value of the key, or inserts a new one. The caller adds an item to it.
     fn entry(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
         self.values.entry(key).or_insert_with(|| {
             self.order.push_back(key);
@@ -135,7 +135,7 @@ impl<K: Copy + Eq + Hash, V> Rotation<K, V> {
         })
     }
 
-    /// Takes something from the next value that has it. What is empty then is removed.
+    /// Takes an item from the next value that has one, and removes values that are empty then.
     fn take<T>(
         &mut self,
         mut take: impl FnMut(&mut V) -> Option<T>,

@@ -89,9 +89,9 @@ metrics! {
     batch_time: Family<QueueLabel, Histogram> = "licd_validation_batch_seconds",
         Family::new_with_constructor(|| Histogram::new(TIMES));
     /// Administrative requests that wait for their turn at the database, by kind of turn.
-    turns_waiting: Family<KindLabel, Gauge> = "licd_admin_turns_waiting", Family::default();
+    admin_permits_waiting: Family<KindLabel, Gauge> = "licd_admin_permits_waiting", Family::default();
     /// Administrative requests that have their turn at the database, by kind of turn.
-    turns_in_use: Family<KindLabel, Gauge> = "licd_admin_turns_in_use", Family::default();
+    admin_permits_in_use: Family<KindLabel, Gauge> = "licd_admin_permits_in_use", Family::default();
     /// Connections to the database, by pool and state.
     pool: Family<PoolLabels, Gauge> = "licd_database_connections", Family::default();
     /// How many connections each pool may have.

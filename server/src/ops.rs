@@ -36,7 +36,7 @@ pub mod webhooks;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::db::{AdminTurns, Db, Tx};
+use crate::db::{AdminPermits, Db, Tx};
 use crate::error::Error;
 use crate::events::Origin;
 use crate::store::Scope;
@@ -45,30 +45,34 @@ use change::Change;
 use idempotency::{IdempotencyKey, InFlight, Once};
 use view::View;
 
-/// Begins all operations, so that tenants take turns. Cloning it is cheap.
+/// Begins all operations, fairly to tenants. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Operations {
     db: Db,
     last_checks: Arc<LastChecks>,
-    turns: AdminTurns,
+    permits: AdminPermits,
     in_flight: InFlight,
 }
 
 impl Operations {
     /// Shows of seats what is noted in `last_checks`.
     pub fn new(db: Db, last_checks: Arc<LastChecks>) -> Self {
-        let turns = db.admin_turns();
-        Self { db, last_checks, turns, in_flight: InFlight::default() }
+        let permits = db.admin_permits();
+        Self { db, last_checks, permits, in_flight: InFlight::default() }
     }
 
-    /// For each kind of turn, how many have one, and how many wait.
-    pub fn turns(&self) -> Vec<(&'static str, (usize, usize))> {
-        self.turns.kinds().iter().map(|(kind, turns)| (*kind, turns.taken_and_awaited())).collect()
+    /// Returns for each kind of permit the numbers of those held and of waiters.
+    pub fn permits(&self) -> Vec<(&'static str, (usize, usize))> {
+        self.permits
+            .kinds()
+            .iter()
+            .map(|(kind, permits)| (*kind, permits.held_and_waiting()))
+            .collect()
     }
 
     /// What a caller in this world can see.
     pub fn view(&self, scope: Scope) -> View {
-        View::new(self.db.clone(), self.last_checks.clone(), self.turns.reads.clone(), scope)
+        View::new(self.db.clone(), self.last_checks.clone(), self.permits.reads.clone(), scope)
     }
 
     /// Begins a change.
@@ -102,7 +106,7 @@ impl Operations {
     }
 
     async fn begin(&self, origin: &Origin) -> Result<Tx, Error> {
-        let turn = self.turns.writes.take(origin.scope.tenant).await?;
-        Ok(self.db.begin().await?.with_turn(turn))
+        let permit = self.permits.writes.acquire_for(origin.scope.tenant).await?;
+        Ok(self.db.begin().await?.with_permit(permit))
     }
 }

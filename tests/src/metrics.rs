@@ -135,7 +135,7 @@ async fn pools_and_turns_are_those_of_the_database() {
         let open = state("in_use") + state("idle");
         assert!((1.0..=max).contains(&open), "{pool}: {open}");
     }
-    let kinds = scrape.by_label("licd_admin_turns_in_use", "kind");
+    let kinds = scrape.by_label("licd_admin_permits_in_use", "kind");
     let kinds: Vec<&str> = kinds.into_keys().collect();
     let expected: &[&str] = if database.is_postgres() { &["any"] } else { &["read", "write"] };
     assert_eq!(kinds, expected);
@@ -166,7 +166,7 @@ async fn sign_ins_and_sign_outs_wait_for_their_turn() {
     let counted = until("all three have their turn or wait for it", async || {
         let scrape = shown.scrape().await;
         let of = |name| scrape.by_label(name, "kind").into_values().sum::<f64>();
-        of("licd_admin_turns_in_use") + of("licd_admin_turns_waiting") == 3.0
+        of("licd_admin_permits_in_use") + of("licd_admin_permits_waiting") == 3.0
     });
     tokio::join!(requests, counted);
 }

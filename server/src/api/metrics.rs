@@ -48,9 +48,9 @@ fn read(Scrape { app, log_lines_lost }: &Scrape) {
     let (unwritten, dropped) = app.last_checks.unwritten_and_dropped();
     metrics.last_checks_unwritten.set(unwritten as i64);
     metrics.set_last_checks_dropped(dropped);
-    for (kind, (taken, awaited)) in app.ops.turns() {
-        metrics.turns_in_use.get_or_create(&KindLabel { kind }).set(taken as i64);
-        metrics.turns_waiting.get_or_create(&KindLabel { kind }).set(awaited as i64);
+    for (kind, (held, waiting)) in app.ops.permits() {
+        metrics.admin_permits_in_use.get_or_create(&KindLabel { kind }).set(held as i64);
+        metrics.admin_permits_waiting.get_or_create(&KindLabel { kind }).set(waiting as i64);
     }
     for pool in app.db.pools() {
         metrics.pool_max.get_or_create(&PoolLabel { pool: pool.name }).set(pool.max as i64);

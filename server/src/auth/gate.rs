@@ -15,7 +15,7 @@ use super::limit::{Allowance, Limiter, NewUserLimit, RateLimit};
 use super::queue_hints::QueueHints;
 use crate::db::Db;
 use crate::error::Error;
-use crate::fair::{Turn, Turns};
+use crate::fair::{FairSemaphore, Permit};
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
 use crate::store::sessions::{self, SessionWithKey};
 
@@ -110,7 +110,7 @@ pub struct KeyGate {
     pub hints: QueueHints,
     /// Limits look-ups of single keys and sessions. The lane is the tenant, if it is known from an
     /// earlier request, so a flood of unknown keys delays only other unknown keys.
-    lookups: Turns<Option<TenantId>, Hash>,
+    lookups: FairSemaphore<Option<TenantId>, Hash>,
 }
 
 impl KeyGate {
@@ -123,7 +123,7 @@ impl KeyGate {
             sign_ins: Limiter::of_sign_ins(),
             last_uses: LastUses::default(),
             hints: QueueHints::default(),
-            lookups: Turns::new(lookups),
+            lookups: FairSemaphore::new(lookups),
         }
     }
 
@@ -136,8 +136,8 @@ impl KeyGate {
     }
 
     /// Waits until this key may be looked up.
-    async fn lookup_turn(&self, hash: &Hash) -> Result<Turn<Option<TenantId>, Hash>, Error> {
-        self.lookups.take_in(self.hints.of(hash).tenant, *hash).await
+    async fn lookup_permit(&self, hash: &Hash) -> Result<Permit<Option<TenantId>, Hash>, Error> {
+        self.lookups.acquire(self.hints.of(hash).tenant, *hash).await
     }
 
     /// Looks the key up and admits the request.
@@ -147,9 +147,9 @@ impl KeyGate {
         hash: &Hash,
         caller: &CallerInfo,
     ) -> Result<KeyWithTenant, Error> {
-        let turn = self.lookup_turn(hash).await?;
+        let permit = self.lookup_permit(hash).await?;
         let found = keys::find_by_hash(&mut db.read().await?, hash).await?;
-        drop(turn);
+        drop(permit);
         let auth = found.as_ref().map(KeyWithTenant::auth);
         if let Some(auth) = auth {
             self.hints.observe_tenant(hash, auth.scope.tenant);
@@ -165,9 +165,9 @@ impl KeyGate {
         hash: &Hash,
         caller: &CallerInfo,
     ) -> Result<SessionWithKey, Error> {
-        let turn = self.lookup_turn(hash).await?;
+        let permit = self.lookup_permit(hash).await?;
         let found = sessions::find_by_hash(&mut db.read().await?, hash).await?;
-        drop(turn);
+        drop(permit);
         let now = Timestamp::now();
         let found = found.filter(|session| now < session.expires_at).ok_or(Error::Unauthorized)?;
         let auth = found.key.auth();
@@ -308,7 +308,7 @@ mod tests {
         let gate = &KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
         let known = [2; 32];
         gate.hints.observe_tenant(&known, TenantId::new(Timestamp::now()));
-        let held = gate.lookup_turn(&[0; 32]).await.unwrap();
+        let held = gate.lookup_permit(&[0; 32]).await.unwrap();
         let looked_up = &Mutex::new(Vec::new());
         let mut waiting: Vec<_> = [1, 1, 1, 1, 3, 2]
             .map(|key| {

@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{PoolState, Result, with_timeout, within_statement_timeout};
 use crate::error::has_code;
-use crate::fair::Turn;
+use crate::fair::Permit;
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
@@ -114,7 +114,7 @@ impl PgConnections {
     pub async fn lend(&self) -> Result<PgConn> {
         let (conn, lent) = within_statement_timeout(self.find()).await?;
         let connections = self.clone();
-        Ok(PgConn { connections, conn: Some(conn), lent, open: false, sound: true, turn: None })
+        Ok(PgConn { connections, conn: Some(conn), lent, open: false, sound: true, permit: None })
     }
 
     async fn find(&self) -> Result<(PoolConnection<Postgres>, Instant)> {
@@ -217,13 +217,13 @@ pub struct PgConn {
     open: bool,
     /// All of its statements completed: none failed, and none was cancelled.
     sound: bool,
-    turn: Option<Turn>,
+    permit: Option<Permit>,
 }
 
 impl PgConn {
-    /// Ends `turn` when the connection is given back.
-    pub fn keep_turn(&mut self, turn: Turn) {
-        self.turn = Some(turn);
+    /// Holds `permit` until the connection is given back.
+    pub fn keep_permit(&mut self, permit: Permit) {
+        self.permit = Some(permit);
     }
 
     pub async fn commit(mut self) -> Result<()> {
@@ -285,10 +285,10 @@ impl Drop for PgConn {
         }
         // Without a runtime, which is when the process ends, there is nothing to give it back to.
         if let Ok(runtime) = Handle::try_current() {
-            let (open, turn) = (self.open, self.turn.take());
+            let (open, permit) = (self.open, self.permit.take());
             runtime.spawn(async move {
                 give_back(conn, open).await;
-                drop(turn);
+                drop(permit);
             });
         }
     }

@@ -1,6 +1,6 @@
-//! Which addresses a webhook may reach: public ones that the operator does not deny, and those that
-//! the operator names. Otherwise any tenant could ask machines of the operator's network, and see
-//! their answers.
+//! Rules for the addresses that a webhook may reach: public addresses that the operator does not deny,
+//! and addresses that the operator allows. Without these rules, a tenant could send requests to
+//! machines of the operator's network and read their responses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,8 +8,8 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 use crate::networks::Networks;
 
-/// No public addresses, by IANA's registries of special ones; and the address at which Azure's hosts
-/// answer their machines.
+/// IPv4 networks that are not public: IANA's registry of special-purpose addresses, and the address
+/// at which Azure's hosts serve their virtual machines.
 const NOT_PUBLIC: [Ipv4Net; 16] = [
     v4([0, 0, 0, 0], 8),
     v4([10, 0, 0, 0], 8),
@@ -28,12 +28,12 @@ const NOT_PUBLIC: [Ipv4Net; 16] = [
     v4([240, 0, 0, 0], 4),
     v4([168, 63, 129, 16], 32),
 ];
-/// Of IPv6 only 2000::/3 is public,
+/// The only public IPv6 network, except for [`NOT_PUBLIC_V6`].
 const PUBLIC_V6: Ipv6Net = v6(0x2000, 0, 3);
-/// but for protocols and tunnels, documentation, 6to4, and documentation again.
+/// Protocols and tunnels, documentation, 6to4, and documentation again.
 const NOT_PUBLIC_V6: [Ipv6Net; 4] =
     [v6(0x2001, 0, 23), v6(0x2001, 0xdb8, 32), v6(0x2002, 0, 16), v6(0x3fff, 0, 20)];
-/// An IPv4 address is in the last four bytes.
+/// NAT64 addresses, whose last four bytes are an IPv4 address.
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 96);
 
 const fn v4([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
@@ -44,14 +44,14 @@ const fn v6(first: u16, second: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), length)
 }
 
-/// The address that is meant: one of IPv4 may be written as IPv6.
-fn meant(address: IpAddr) -> IpAddr {
+/// Returns the IPv4 address if `address` is one in IPv6 notation, otherwise `address`.
+fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if NAT64.contains(&v6) => {
             let [.., a, b, c, d] = v6.octets();
             Ipv4Addr::new(a, b, c, d).into()
         }
-        canonical => canonical,
+        other => other,
     }
 }
 
@@ -64,19 +64,19 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// What the operator allows and denies.
+/// Networks that the operator allows and denies.
 #[derive(Clone, Debug, Default)]
 pub struct AddressRules {
     /// `LICD_WEBHOOK_ALLOW_NETS`
     pub allowed: Networks,
-    /// `LICD_WEBHOOK_DENY_NETS`, which wins.
+    /// `LICD_WEBHOOK_DENY_NETS`, which takes precedence.
     pub denied: Networks,
 }
 
-/// What an address is to webhooks.
+/// Whether webhooks may reach an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The operator names it, so that plain HTTP is allowed too.
+    /// The operator allows the address, with plain HTTP too.
     Named,
     Public,
     Blocked,
@@ -84,13 +84,14 @@ pub enum Access {
 
 impl AddressRules {
     pub fn judge(&self, address: IpAddr) -> Access {
-        let (canonical, meant) = (address.to_canonical(), meant(address));
-        let is_in = |networks: &Networks| networks.contains(meant) || networks.contains(canonical);
+        let (unmapped, canonical) = (address.to_canonical(), canonical(address));
+        let is_in =
+            |networks: &Networks| networks.contains(canonical) || networks.contains(unmapped);
         if is_in(&self.denied) {
             Access::Blocked
         } else if is_in(&self.allowed) {
             Access::Named
-        } else if is_public(meant) {
+        } else if is_public(canonical) {
             Access::Public
         } else {
             Access::Blocked
@@ -106,7 +107,7 @@ mod tests {
         rules.judge(address.parse().unwrap())
     }
 
-    /// The first and last address of each range, and the neighbours that are public.
+    /// Cases: the first and last address of each range, and its public neighbours.
     #[test]
     fn addresses_of_private_networks_are_blocked() {
         let rules = AddressRules::default();

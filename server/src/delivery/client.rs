@@ -1,5 +1,5 @@
-//! One request to a receiver, and what it answers. Nothing that a receiver does costs more than a
-//! bounded time and memory.
+//! A request to a receiver and its response. Whatever a receiver does, a request takes bounded time
+//! and memory.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,67 +18,67 @@ use url::Url;
 
 use super::connect::Connector;
 
-/// How long looking the host up, connecting, TLS and the head of the answer take together.
+/// Timeout of a request, from the lookup of the host to the head of the response.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// The same for somebody who waits.
-const TRIAL_TIMEOUT: Duration = Duration::from_secs(4);
-/// How much of the body of an answer is read, and for how long.
+/// Timeout of a test delivery.
+const TEST_TIMEOUT: Duration = Duration::from_secs(4);
+/// Maximum bytes of a response body that are read, and the time for that.
 const RESPONSE: usize = 1024;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The same after a success, whose body says nothing: only so that the connection can be used again.
+/// Time for reading the body after a success. It is read only so that the connection can be reused.
 const SUCCESS_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long a connection may have been idle for its next request.
+/// Maximum idle time of a connection before its next request.
 const IDLE: Duration = Duration::from_secs(4);
-/// The bounds of an answer's head.
+/// Maximum bytes and number of headers of a response.
 const HEAD: usize = 16 * 1024;
 const HEADERS: usize = 64;
-/// The longest wait that a receiver can ask for.
+/// Maximum wait that a receiver can request.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// What is sent. The bytes are sent as they are signed.
+/// An event to send. The bytes of `body` are sent exactly as they are signed.
 #[derive(Clone)]
 pub struct Message {
-    /// The sending tenant, which has a share of the lookups.
+    /// The sending tenant, for its share of the lookups.
     pub tenant: TenantId,
-    /// The event's id, the same in each attempt.
+    /// The event's id, which is the same in each attempt.
     pub id: String,
     pub body: Bytes,
 }
 
-/// What became of an attempt.
+/// Outcome of a delivery attempt.
 #[derive(Clone, Debug)]
-pub struct Attempt {
-    /// None: it was delivered.
+pub struct DeliveryAttempt {
+    /// `None` if the delivery succeeded.
     pub error: Option<WebhookError>,
-    /// That of the answer, if there was one.
+    /// Status of the response, if there was one.
     pub status: Option<u16>,
-    /// The beginning of the body of a refusal, or where it redirects to.
+    /// Beginning of the body of a refusal, or the target of a redirect.
     pub response: Option<String>,
-    /// The receiver asks for so long a pause.
+    /// Time for which the receiver asks to pause.
     pub retry_after: Option<Duration>,
-    /// Whether the receiver had the request before the time was over.
-    was_taken: bool,
+    /// Whether the request was sent before the timeout.
+    was_sent: bool,
     pub duration: Duration,
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     pub fn failed(error: WebhookError) -> Self {
-        let (status, response, retry_after, was_taken, duration) = Default::default();
-        Self { error: Some(error), status, response, retry_after, was_taken, duration }
+        let (status, response, retry_after, was_sent, duration) = Default::default();
+        Self { error: Some(error), status, response, retry_after, was_sent, duration }
     }
 
-    /// An answer with this status.
-    pub fn answered(status: u16) -> Self {
+    /// Returns the outcome of a response with this status.
+    pub fn with_status(status: u16) -> Self {
         let error = match status {
             200..300 => None,
             300..400 => Some(WebhookError::Redirect),
             _ => Some(WebhookError::Status),
         };
         let (response, retry_after, duration) = Default::default();
-        Self { error, status: Some(status), response, retry_after, was_taken: true, duration }
+        Self { error, status: Some(status), response, retry_after, was_sent: true, duration }
     }
 
-    /// How long it took, in milliseconds.
+    /// Returns the duration in milliseconds.
     pub fn millis(&self) -> i32 {
         i32::try_from(self.duration.as_millis()).unwrap_or(i32::MAX)
     }
@@ -87,11 +87,11 @@ impl Attempt {
         self.error.is_none()
     }
 
-    /// Whether the receiver refuses this event. All other failures say something about the receiver.
+    /// Whether the receiver refuses this event. Other failures concern the receiver, not the event.
     pub fn is_refusal(&self) -> bool {
         match (self.error, self.status) {
             (None, _) => false,
-            (Some(WebhookError::Timeout), None) => self.was_taken,
+            (Some(WebhookError::Timeout), None) => self.was_sent,
             (Some(_), status) => {
                 status.is_some_and(|status| !matches!(status, 410 | 429 | 502 | 503 | 504))
             }
@@ -99,21 +99,21 @@ impl Attempt {
     }
 }
 
-/// A connection to one receiver, for one request at a time.
-pub struct Connection {
+/// A connection to a receiver. It carries one request at a time.
+pub struct ReceiverConnection {
     requests: SendRequest<Full<Bytes>>,
     peer: IpAddr,
     used_at: Instant,
     driver: JoinHandle<()>,
 }
 
-impl Drop for Connection {
+impl Drop for ReceiverConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-impl Connection {
+impl ReceiverConnection {
     async fn open(
         connector: &Connector,
         tenant: TenantId,
@@ -124,7 +124,7 @@ impl Connection {
         builder.max_buf_size(HEAD).max_headers(HEADERS);
         let opened = builder.handshake(TokioIo::new(stream)).await;
         let (requests, connection) = opened.map_err(|_| WebhookError::Reset)?;
-        // How a connection ends is seen by its request.
+        // The request reports how its connection ends.
         let driver = tokio::spawn(async { drop(connection.await) });
         Ok(Self { requests, peer, used_at: Instant::now(), driver })
     }
@@ -138,87 +138,89 @@ impl Connection {
 #[derive(Clone)]
 pub struct Client {
     connector: Connector,
-    patience: Duration,
+    timeout_after: Duration,
 }
 
 impl Client {
     pub fn new(connector: Connector) -> Self {
-        Self { connector, patience: TIMEOUT }
+        Self { connector, timeout_after: TIMEOUT }
     }
 
-    /// Whether webhooks may have this URL, as far as can be told without a look-up.
+    /// Whether webhooks may have this URL. Host names are not looked up.
     pub fn allows(&self, url: &WebhookUrl) -> bool {
         self.connector.allows(url.url())
     }
 
-    /// Sends a message while somebody waits for how it went.
-    pub async fn try_out(
+    /// Sends a message while the caller waits for the result, so with a short timeout.
+    pub async fn send_test(
         &self,
         url: &WebhookUrl,
         secrets: &[WebhookSecret],
         message: &Message,
-    ) -> Attempt {
-        let hasty = Self { connector: self.connector.clone(), patience: TRIAL_TIMEOUT };
+    ) -> DeliveryAttempt {
+        let hasty = Self { connector: self.connector.clone(), timeout_after: TEST_TIMEOUT };
         hasty.send(&mut None, url, secrets, message).await
     }
 
-    /// Sends a message, over the connection if it is still good. Afterwards `connection` is one that
-    /// can be used again, or none.
+    /// Sends a message, over `connection` if that is still open. Leaves a connection that can be reused
+    /// in `connection`, or `None`.
     pub async fn send(
         &self,
-        connection: &mut Option<Connection>,
+        connection: &mut Option<ReceiverConnection>,
         url: &WebhookUrl,
         secrets: &[WebhookSecret],
         message: &Message,
-    ) -> Attempt {
+    ) -> DeliveryAttempt {
         let began = Instant::now();
-        let mut was_taken = false;
-        let exchange = self.exchange(connection, url.url(), secrets, message, &mut was_taken);
-        let exchanged = timeout(self.patience, exchange).await;
+        let mut was_sent = false;
+        let exchange = self.exchange(connection, url.url(), secrets, message, &mut was_sent);
+        let exchanged = timeout(self.timeout_after, exchange).await;
         let duration = began.elapsed();
         let attempt = match exchanged {
-            Ok(Ok((response, used))) => self.answered(url, response, used, connection).await,
-            Ok(Err(error)) => Attempt::failed(error),
-            Err(_) => Attempt { was_taken, ..Attempt::failed(WebhookError::Timeout) },
+            Ok(Ok((response, used))) => self.read_response(url, response, used, connection).await,
+            Ok(Err(error)) => DeliveryAttempt::failed(error),
+            Err(_) => {
+                DeliveryAttempt { was_sent, ..DeliveryAttempt::failed(WebhookError::Timeout) }
+            }
         };
-        Attempt { duration, ..attempt }
+        DeliveryAttempt { duration, ..attempt }
     }
 
-    /// Sends the request, and reads the head of the answer. A connection that the receiver has closed
-    /// meanwhile is no failure.
+    /// Sends the request and reads the head of the response. If the receiver has closed the reused
+    /// connection, it connects again.
     async fn exchange(
         &self,
-        connection: &mut Option<Connection>,
+        connection: &mut Option<ReceiverConnection>,
         url: &Url,
         secrets: &[WebhookSecret],
         message: &Message,
-        was_taken: &mut bool,
-    ) -> Result<(Response<Incoming>, Connection), WebhookError> {
-        if let Some(mut kept) = connection.take().filter(Connection::is_fresh) {
+        was_sent: &mut bool,
+    ) -> Result<(Response<Incoming>, ReceiverConnection), WebhookError> {
+        if let Some(mut kept) = connection.take().filter(ReceiverConnection::is_fresh) {
             let request = request(url, secrets, message).ok_or(WebhookError::Connect)?;
-            *was_taken = true;
+            *was_sent = true;
             match kept.requests.send_request(request).await {
                 Ok(response) => return Ok((response, kept)),
-                Err(_) => *was_taken = false,
+                Err(_) => *was_sent = false,
             }
         }
-        let mut new = Connection::open(&self.connector, message.tenant, url).await?;
+        let mut new = ReceiverConnection::open(&self.connector, message.tenant, url).await?;
         let request = request(url, secrets, message).ok_or(WebhookError::Connect)?;
-        *was_taken = true;
+        *was_sent = true;
         let response = new.requests.send_request(request).await;
         Ok((response.map_err(|_| WebhookError::Reset)?, new))
     }
 
-    async fn answered(
+    async fn read_response(
         &self,
         url: &WebhookUrl,
         response: Response<Incoming>,
-        mut used: Connection,
-        connection: &mut Option<Connection>,
-    ) -> Attempt {
+        mut used: ReceiverConnection,
+        connection: &mut Option<ReceiverConnection>,
+    ) -> DeliveryAttempt {
         let (head, mut body) = response.into_parts();
-        let answered = Attempt::answered(head.status.as_u16());
-        let error = answered.error;
+        let attempt = DeliveryAttempt::with_status(head.status.as_u16());
+        let error = attempt.error;
         let retry_after = match head.status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 retry_after(&head.headers, Timestamp::now())
@@ -236,11 +238,11 @@ impl Client {
         let target = target.filter(|_| error == Some(WebhookError::Redirect));
         let response = target.unwrap_or_else(|| printable(&text));
         let response = Some(response).filter(|it| error.is_some() && !is_named && !it.is_empty());
-        Attempt { response, retry_after, ..answered }
+        DeliveryAttempt { response, retry_after, ..attempt }
     }
 }
 
-/// Reads the beginning of a body, and whether that is all of it.
+/// Reads the beginning of a body. Returns it, and whether it is the whole body.
 async fn read(body: &mut Incoming, time: Duration) -> (Vec<u8>, bool) {
     let mut text = Vec::new();
     let reading = async {
@@ -260,21 +262,21 @@ async fn read(body: &mut Incoming, time: Duration) -> (Vec<u8>, bool) {
     (text, is_complete)
 }
 
-/// The text of a body, without what a database or a terminal cannot take.
+/// Returns the text of a body, with spaces for control characters.
 fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     text.trim().to_owned()
 }
 
-/// Where an answer redirects to, which may carry a token, as the URL does.
+/// Returns the target of a redirect. It is masked, because it may contain a token.
 fn redirected_to(url: &WebhookUrl, headers: &HeaderMap) -> Option<String> {
     let target = url.url().join(headers.get(LOCATION)?.to_str().ok()?).ok()?;
     let target: WebhookUrl = target.as_str().parse().ok()?;
     Some(format!("redirects to {}", target.masked()))
 }
 
-/// In seconds, or until a date.
+/// Parses `Retry-After`: a number of seconds, or a date.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {
@@ -288,7 +290,7 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(wait.min(MAX_RETRY_AFTER))
 }
 
-/// None if the address cannot stand in a request.
+/// Builds the signed request. `None` if the URL is not valid in a request.
 fn request(
     url: &Url,
     secrets: &[WebhookSecret],

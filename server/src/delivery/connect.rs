@@ -1,6 +1,6 @@
-//! Connections to receivers: looks a host up, and connects to an address that webhooks may reach.
-//! The address that was judged is the one connected to, so a name that changes meanwhile gains
-//! nothing; and there is no proxy.
+//! Connections to receivers: looks up the host, and connects to an address that webhooks may reach.
+//! licd connects to the checked address itself, so a name that resolves differently a moment later
+//! does not help an attacker. Webhooks never use a proxy.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -18,10 +18,10 @@ use url::{Host, Url};
 use super::addresses::{Access, AddressRules};
 use super::lookups::Lookups;
 
-/// How many addresses of a host are tried.
-const TRIED: usize = 4;
+/// Maximum number of addresses of a host that are tried.
+const MAX_ADDRESSES: usize = 4;
 
-/// A connection, in TLS or not.
+/// A connection, with or without TLS.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -32,13 +32,13 @@ type MakeTls = Box<dyn FnOnce() -> Option<TlsConnector> + Send>;
 #[derive(Clone)]
 pub struct Connector {
     rules: Arc<AddressRules>,
-    /// Made at first need, as reading the authorities takes a while.
+    /// Created at first use, because reading the certificate authorities takes a while.
     tls: Arc<LazyLock<Option<TlsConnector>, MakeTls>>,
     lookups: Lookups,
 }
 
-/// The certificate authorities that this machine trusts; those of `SSL_CERT_FILE` and `SSL_CERT_DIR`
-/// if these are set.
+/// Returns the certificate authorities that this machine trusts, or those of `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` if these are set.
 pub fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -53,7 +53,7 @@ fn tls(roots: RootCertStore) -> Option<TlsConnector> {
 }
 
 impl Connector {
-    /// Trusts these authorities.
+    /// Creates a connector that trusts `roots`.
     pub fn new(
         rules: AddressRules,
         roots: impl FnOnce() -> RootCertStore + Send + 'static,
@@ -65,7 +65,7 @@ impl Connector {
         }
     }
 
-    /// Whether a URL may be reached, as far as can be told without a look-up.
+    /// Whether a webhook may have this URL. Host names are not looked up.
     pub fn allows(&self, url: &Url) -> bool {
         match url.host() {
             Some(Host::Ipv4(address)) => self.allows_address(url, address.into()),
@@ -82,12 +82,12 @@ impl Connector {
         }
     }
 
-    /// Whether the operator names the address, so that its answers are none of the tenant's business.
+    /// Whether the operator allows the address by name. Its responses are not shown to the tenant.
     pub fn is_named(&self, address: IpAddr) -> bool {
         self.rules.judge(address) == Access::Named
     }
 
-    /// Connects to the host of the URL, and returns the address too.
+    /// Connects to the host of the URL. Returns the connection and its address.
     pub async fn connect(
         &self,
         tenant: TenantId,
@@ -112,8 +112,8 @@ impl Connector {
         Ok((Box::new(secured), peer))
     }
 
-    /// The addresses of the host that may be reached. Plain HTTP is for hosts all of whose addresses
-    /// the operator names.
+    /// Returns the addresses of the host that webhooks may reach. Plain HTTP requires that the operator
+    /// allows all addresses of the host.
     async fn addresses(
         &self,
         tenant: TenantId,
@@ -138,8 +138,8 @@ impl Connector {
         Ok(allowed)
     }
 
-    /// A name without an address is answered as one whose addresses are blocked, since a tenant could
-    /// list the operator's internal names otherwise. The log tells the operator.
+    /// Returns the same error for a name without addresses as for one whose addresses are blocked.
+    /// Otherwise a tenant could find out the operator's internal names. The log has the reason.
     fn blocked(&self, url: &Url, addresses: &[IpAddr]) -> WebhookError {
         let host = url.host_str();
         match addresses {
@@ -158,7 +158,7 @@ impl Connector {
     }
 }
 
-/// Whether the address is one of this host, whose services may trust it. Decided without a
+/// Whether the address belongs to this host, whose services may trust it. Decided without a
 /// connection, so that a tenant cannot find out which ports are open.
 fn is_own(address: IpAddr) -> bool {
     let any: IpAddr = match address {
@@ -175,7 +175,7 @@ fn is_own(address: IpAddr) -> bool {
 
 async fn connect_first(addresses: &[SocketAddr]) -> io::Result<(TcpStream, IpAddr)> {
     let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in addresses.iter().take(TRIED) {
+    for address in addresses.iter().take(MAX_ADDRESSES) {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok((stream, address.ip().to_canonical())),
             Err(error) => failed = error,

@@ -1,6 +1,6 @@
 //! Lookups of host names. A lookup occupies a thread until the system's resolver returns, even after
-//! its delivery has timed out. So each tenant has a share of the lookups, and a name that the
-//! resolver hung on is not looked up again for a while, whatever webhooks it stands in.
+//! its delivery has timed out. So each tenant has a share of the lookups. A name that hung is not
+//! looked up again for a minute, whichever webhooks use it.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::net::lookup_host;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use crate::fair::Turns;
+use crate::fair::FairSemaphore;
 
 /// Maximum number of simultaneous lookups, and of one tenant's.
 const LOOKUPS: usize = 128;
@@ -28,13 +28,13 @@ const BACKOFF: Duration = Duration::from_secs(60);
 
 type Resolve = fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
-/// Lookups of this node. Clones share them.
+/// Lookups of this node. Clones share the permits and the names that hung.
 #[derive(Clone)]
 pub struct Lookups {
     resolve: Resolve,
-    permits: Turns,
+    permits: FairSemaphore,
     tenants: Arc<Mutex<HashMap<TenantId, Weak<Semaphore>>>>,
-    /// Names that hung, and when they may be looked up again; `None` while the lookup still runs.
+    /// Names that hung, and when they may be looked up again. `None` while the lookup still runs.
     hung: Arc<Mutex<HashMap<String, Option<Instant>>>>,
 }
 
@@ -46,12 +46,12 @@ impl Lookups {
     }
 
     fn with_resolver(resolve: Resolve) -> Self {
-        let permits = Turns::new(LOOKUPS);
+        let permits = FairSemaphore::new(LOOKUPS);
         Self { resolve, permits, tenants: Arc::default(), hung: Arc::default() }
     }
 
-    /// Returns the addresses of a host; none if it has none or no name server responds.
-    /// [`WebhookError::Timeout`] for a name that hung within [`BACKOFF`].
+    /// Returns the addresses of a host. The list is empty if it has none or no name server responds.
+    /// Fails with [`WebhookError::Timeout`] if a lookup of the name hung within [`BACKOFF`].
     pub async fn addresses(
         &self,
         tenant: TenantId,
@@ -63,7 +63,7 @@ impl Lookups {
         if self.is_hung(&name) {
             return Err(WebhookError::Timeout);
         }
-        let permit = self.permits.take(tenant).await.map_err(|_| WebhookError::Timeout)?;
+        let permit = self.permits.acquire_for(tenant).await.map_err(|_| WebhookError::Timeout)?;
         let lookups = self.clone();
         let lookup = tokio::spawn(async move {
             let found = lookups.look_up(name, port).await;
@@ -92,8 +92,8 @@ impl Lookups {
         hung.get(name).is_some_and(|until| until.is_none_or(|until| Instant::now() < until))
     }
 
-    /// Names that may be looked up again are forgotten here, so that at most the names remain that
-    /// all permits can hang on within [`BACKOFF`].
+    /// Records that a lookup of the name hung. Also removes names that may be looked up again, so the
+    /// map holds at most as many names as lookups can hang within [`BACKOFF`].
     fn mark_hung(&self, name: &str, until: Option<Instant>) {
         let now = Instant::now();
         let mut hung = self.hung.lock();
@@ -101,7 +101,7 @@ impl Lookups {
         hung.insert(name.to_owned(), until);
     }
 
-    /// Returns the permits of a tenant. They exist while a lookup holds one or waits for one.
+    /// Returns the permits of a tenant. They exist while a lookup holds or awaits one.
     fn share(&self, tenant: TenantId) -> Arc<Semaphore> {
         let mut tenants = self.tenants.lock();
         tenants.retain(|_, share| share.strong_count() > 0);
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn names_that_hang_delay_no_other_tenant() {
-        // Of five tenants, the shares keep permits free; of twelve, the order of the waiting does.
+        // With five hostile tenants, their shares leave permits free. With twelve, fair waiting helps.
         for (hostile, bound) in [(5, 1), (12, 21)] {
             let lookups = Lookups::with_resolver(resolve);
             let hostile: Vec<_> = (0..hostile).map(|_| tenant()).collect();

@@ -1,6 +1,5 @@
-//! Looks for webhooks that have something to send, claims them, and gives each a turn. A claim makes
-//! one node send at a time; what a node has claimed and does not settle is free again after half a
-//! minute.
+//! Polls for webhooks with events to send, claims them, and starts a delivery for each. A claim ensures
+//! that one node at a time sends to a webhook. It expires after 30 s, in case the node crashes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,71 +16,71 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::client::Client;
+use super::send::{Delivery, Progress, SenderShared};
 use super::settle::Settlements;
-use super::trials::Trials;
-use super::turn::{Progress, Shared, Turn};
+use super::test_deliveries::TestDeliveries;
 use crate::db::{self, Db};
 use crate::error::LineLimit;
-use crate::fair::Turns;
+use crate::fair::FairSemaphore;
 use crate::metrics::{Metrics, StateLabel};
 use crate::secrets::{Place, SecretError, SecretKeys};
 use crate::store::Scope;
 use crate::store::webhooks::StoredWebhook;
 use crate::store::webhooks::sending::{self, DueWebhook};
 
-/// How often it is looked for something to send.
-const LOOK: Duration = Duration::from_millis(500);
-/// How many webhooks one look reads.
-const LOOKED_AT: i64 = 2000;
-/// How long a claim lasts: longer than a turn, its last request and its settlement.
+/// Interval between polls for due webhooks.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Maximum number of webhooks per poll.
+const POLL_LIMIT: i64 = 2000;
+/// Duration of a claim: longer than a delivery with its last request and its settlement.
 const CLAIM: TimeDelta = TimeDelta::seconds(30);
-/// How many turns run at the same time, and how many of those whose receivers answer promptly.
-const TURNS: usize = 768;
-const PROMPT_TURNS: usize = 512;
-/// How many of them are for receivers that took nothing lately.
-const FAILING_TURNS: usize = 256;
-/// How many of them are one tenant's.
-const TENANT_TURNS: usize = 32;
-/// How many requests there are beside the first of each turn.
-const WIDE: usize = 256;
+/// Maximum number of simultaneous deliveries, and of those whose receivers respond promptly.
+const MAX_DELIVERIES: usize = 768;
+const MAX_PROMPT_DELIVERIES: usize = 512;
+/// Maximum number of simultaneous deliveries to failing receivers.
+const MAX_FAILING_DELIVERIES: usize = 256;
+/// Maximum number of simultaneous deliveries of a tenant.
+const MAX_TENANT_DELIVERIES: usize = 32;
+/// Maximum number of simultaneous requests in addition to the first of each delivery.
+const MAX_EXTRA_REQUESTS: usize = 256;
 
-/// A turn that runs.
-struct Running {
+/// A delivery under way.
+struct RunningDelivery {
     tenant: TenantId,
     is_failing: bool,
     progress: Arc<Progress>,
 }
 
 pub struct Sender {
-    shared: Arc<Shared>,
+    shared: Arc<SenderShared>,
     pub secrets: SecretKeys,
-    pub trials: Trials,
+    pub test_deliveries: TestDeliveries,
     /// Whether this node sends nothing.
     pub is_off: bool,
-    running: Mutex<HashMap<WebhookId, Running>>,
+    running: Mutex<HashMap<WebhookId, RunningDelivery>>,
     ended: Notify,
 }
 
-/// Ends a turn, however it ends.
-struct Ending {
+/// Removes a delivery from those under way when this is dropped.
+struct DeliveryGuard {
     sender: Arc<Sender>,
     webhook: WebhookId,
 }
 
-impl Drop for Ending {
+impl Drop for DeliveryGuard {
     fn drop(&mut self) {
         self.sender.running.lock().remove(&self.webhook);
         self.sender.ended.notify_waiters();
     }
 }
 
-/// Where the secrets of a webhook stand.
+/// Returns where the secrets of a webhook are stored.
 pub fn place(scope: Scope, webhook: WebhookId) -> Place {
     let (world, row) = (scope.world.number(), webhook.uuid());
     Place { table: "webhooks", column: "secrets", world, row }
 }
 
-/// The secrets that sign now. Old ones that cannot be opened are left out.
+/// Opens the secrets that sign now. Skips old secrets that cannot be opened.
 pub async fn open_secrets(
     keys: &SecretKeys,
     scope: Scope,
@@ -112,19 +111,19 @@ impl Sender {
         metrics: Arc<Metrics>,
         is_off: bool,
     ) -> Self {
-        let shared = Shared {
+        let shared = SenderShared {
             db,
             client,
             metrics,
             settlements: Settlements::default(),
-            wide: Arc::new(Semaphore::new(WIDE)),
-            reads: Turns::new(1),
+            extra_requests: Arc::new(Semaphore::new(MAX_EXTRA_REQUESTS)),
+            reads: FairSemaphore::new(1),
             is_stopping: AtomicBool::new(false),
         };
         Self {
             shared: Arc::new(shared),
             secrets,
-            trials: Trials::default(),
+            test_deliveries: TestDeliveries::default(),
             is_off,
             running: Mutex::default(),
             ended: Notify::new(),
@@ -139,7 +138,7 @@ impl Sender {
         self.shared.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Writes how turns went, for ever.
+    /// Writes the results of deliveries, and does not return.
     pub async fn settle(self: Arc<Self>) {
         self.shared.settlements.run(&self.shared.db, &self.shared.metrics).await;
     }
@@ -159,24 +158,24 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends, for ever.
+    /// Polls and sends, and does not return.
     pub async fn run(self: Arc<Self>) {
-        let mut ticks = interval(LOOK);
+        let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut turns = JoinSet::new();
+        let mut deliveries = JoinSet::new();
         self.shared.metrics.task_ran("webhooks", &self.free_old_claims().await);
         loop {
             ticks.tick().await;
-            while turns.try_join_next().is_some() {}
+            while deliveries.try_join_next().is_some() {}
             if self.is_stopping() {
                 continue;
             }
-            let looked = self.look(&mut turns).await;
-            self.shared.metrics.task_ran("webhooks", &looked);
+            let polled = self.poll(&mut deliveries).await;
+            self.shared.metrics.task_ran("webhooks", &polled);
         }
     }
 
-    /// Begins no more requests, and waits until those under way are settled.
+    /// Stops starting requests, and waits until those under way are settled.
     pub async fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
         loop {
@@ -188,7 +187,7 @@ impl Sender {
         }
     }
 
-    /// SQLite has one process, so claims are those of a process that crashed.
+    /// Frees claims of a crashed process on SQLite, which only one process uses.
     async fn free_old_claims(&self) -> db::Result<()> {
         match &self.shared.db {
             Db::Sqlite(_) => sending::free_claims(&mut self.shared.db.write().await?).await,
@@ -196,9 +195,9 @@ impl Sender {
         }
     }
 
-    async fn look(self: &Arc<Self>, turns: &mut JoinSet<()>) -> db::Result<()> {
+    async fn poll(self: &Arc<Self>, deliveries: &mut JoinSet<()>) -> db::Result<()> {
         let now = Timestamp::now();
-        let due = sending::due(&mut self.shared.db.read().await?, now, LOOKED_AT).await?;
+        let due = sending::due(&mut self.shared.db.read().await?, now, POLL_LIMIT).await?;
         let pending = due.iter().map(|it| it.last - it.webhook.sequence).max().unwrap_or(0);
         self.shared.metrics.webhook_pending.set(pending);
         let mut chosen = Vec::new();
@@ -226,30 +225,30 @@ impl Sender {
         tx.commit().await?;
         for (due, secrets) in chosen {
             if claimed.contains(&due.webhook.id) {
-                self.begin(turns, due, secrets, claim, began);
+                self.begin(deliveries, due, secrets, claim, began);
             }
         }
         Ok(())
     }
 
-    /// Those for which there is room. Slow receivers take none from prompt ones.
+    /// Selects the webhooks that the limits allow. Slow receivers do not count against prompt ones.
     fn choose(&self, due: Vec<DueWebhook>) -> Vec<DueWebhook> {
         let running = self.running.lock();
         let mut of_tenant: HashMap<TenantId, usize> = HashMap::new();
         let (mut all, mut prompt, mut failing) = (running.len(), 0, 0);
-        for turn in running.values() {
-            *of_tenant.entry(turn.tenant).or_default() += 1;
-            failing += usize::from(turn.is_failing);
-            prompt += usize::from(!turn.progress.is_slow());
+        for other in running.values() {
+            *of_tenant.entry(other.tenant).or_default() += 1;
+            failing += usize::from(other.is_failing);
+            prompt += usize::from(!other.progress.is_slow());
         }
         let mut chosen = Vec::new();
         for due in due {
             let is_failing = due.webhook.failing_since.is_some();
             let own = of_tenant.entry(due.scope.tenant).or_default();
-            let has_room = all < TURNS
-                && prompt < PROMPT_TURNS
-                && *own < TENANT_TURNS
-                && (!is_failing || failing < FAILING_TURNS);
+            let has_room = all < MAX_DELIVERIES
+                && prompt < MAX_PROMPT_DELIVERIES
+                && *own < MAX_TENANT_DELIVERIES
+                && (!is_failing || failing < MAX_FAILING_DELIVERIES);
             if !has_room || running.contains_key(&due.webhook.id) {
                 continue;
             }
@@ -262,7 +261,7 @@ impl Sender {
 
     fn begin(
         self: &Arc<Self>,
-        turns: &mut JoinSet<()>,
+        deliveries: &mut JoinSet<()>,
         due: DueWebhook,
         secrets: Vec<WebhookSecret>,
         claim: i64,
@@ -272,13 +271,15 @@ impl Sender {
         let Ok(url) = due.webhook.url.parse() else { return };
         let progress = Arc::new(Progress::new());
         let is_failing = due.webhook.failing_since.is_some();
-        let running = Running { tenant: due.scope.tenant, is_failing, progress: progress.clone() };
+        let running =
+            RunningDelivery { tenant: due.scope.tenant, is_failing, progress: progress.clone() };
         self.running.lock().insert(webhook, running);
-        let ending = Ending { sender: self.clone(), webhook };
-        let turn = Turn { shared: self.shared.clone(), due, claim, began, url, secrets, progress };
-        turns.spawn(async move {
-            turn.run().await;
-            drop(ending);
+        let guard = DeliveryGuard { sender: self.clone(), webhook };
+        let delivery =
+            Delivery { shared: self.shared.clone(), due, claim, began, url, secrets, progress };
+        deliveries.spawn(async move {
+            delivery.run().await;
+            drop(guard);
         });
     }
 }

@@ -1,5 +1,5 @@
-//! The one place that writes how turns went. What many turns have to write is gathered, so that a
-//! burst costs the database a few transactions a second.
+//! Writes the results of deliveries. Results of many deliveries are written in one transaction, so a
+//! burst costs the database about ten transactions a second.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use common::{
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::schedule::{Failure, Settlement, State};
+use super::schedule::{DeliveryState, Failure, Settlement};
 use crate::db::{self, Db, Tx};
 use crate::events::{self, Actor, NewEvent, Origin, WebhookFacts};
 use crate::metrics::Metrics;
@@ -17,87 +17,87 @@ use crate::store::Scope;
 use crate::store::webhooks::sending;
 use crate::store::webhooks::{self, StoredWebhook};
 
-/// How many settlements one transaction writes at most.
-const MOST: usize = 64;
-/// How long the next one waits.
+/// Maximum number of settlements in a transaction.
+const MAX_SETTLEMENTS: usize = 64;
+/// Pause between transactions.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long it waits for one.
+/// Time without settlements after which an empty transaction is written.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How a part of a turn ended.
+/// Result of a batch.
 pub struct Settled {
     pub scope: Scope,
-    /// As it was before.
+    /// The webhook as it was when the delivery began.
     pub webhook: StoredWebhook,
     pub claim: i64,
     pub settlements: Vec<Settlement>,
-    pub state: State,
-    /// The events after the first sequence and before the second were deleted before they could be
-    /// sent.
+    pub state: DeliveryState,
+    /// Range of events that were deleted before licd could send them: those after the first sequence
+    /// and before the second.
     pub expired: Option<(i64, i64)>,
     pub has_given_up: bool,
-    /// The claim ends with it.
+    /// Whether the claim ends with this result.
     pub is_last: bool,
     pub now: Timestamp,
 }
 
-type Waiting = (Settled, oneshot::Sender<bool>);
+type PendingSettlement = (Settled, oneshot::Sender<bool>);
 
 /// Settlements that wait to be written.
 pub struct Settlements {
-    sender: mpsc::Sender<Waiting>,
-    waiting: Mutex<mpsc::Receiver<Waiting>>,
+    sender: mpsc::Sender<PendingSettlement>,
+    waiting: Mutex<mpsc::Receiver<PendingSettlement>>,
 }
 
 impl Default for Settlements {
     fn default() -> Self {
-        let (sender, waiting) = mpsc::channel(MOST);
+        let (sender, waiting) = mpsc::channel(MAX_SETTLEMENTS);
         Self { sender, waiting: Mutex::new(waiting) }
     }
 }
 
 impl Settlements {
-    /// Whether it was written, and the claim still holds.
+    /// Writes a result. Returns whether it was written, which requires that the claim is still valid.
     pub async fn write(&self, settled: Settled) -> bool {
-        let (tell, told) = oneshot::channel();
-        self.sender.send((settled, tell)).await.is_ok() && told.await.unwrap_or(false)
+        let (respond, response) = oneshot::channel();
+        self.sender.send((settled, respond)).await.is_ok() && response.await.unwrap_or(false)
     }
 
-    /// Writes what waits, for ever.
+    /// Writes results as they come, and does not return.
     pub async fn run(&self, db: &Db, metrics: &Metrics) {
         let mut waiting = self.waiting.lock().await;
-        let mut batch = Vec::with_capacity(MOST);
-        // After a while without any it writes none, so that it is known to work.
-        while timeout(IDLE, waiting.recv_many(&mut batch, MOST)).await != Ok(0) {
-            // In one order on all nodes, as each webhook is locked.
+        let mut batch = Vec::with_capacity(MAX_SETTLEMENTS);
+        // Without results, an empty transaction shows the metrics that this task works.
+        while timeout(IDLE, waiting.recv_many(&mut batch, MAX_SETTLEMENTS)).await != Ok(0) {
+            // All nodes lock webhooks in the order of ids, so they cannot deadlock.
             batch.sort_by_key(|(settled, _)| settled.webhook.id);
             let written = write(db, batch.iter().map(|(settled, _)| settled)).await;
             metrics.task_ran("webhook_results", &written);
-            let held = written.unwrap_or_default();
-            let settled = batch.iter().zip(&held).filter(|(_, holds)| **holds);
+            let valid = written.unwrap_or_default();
+            let settled = batch.iter().zip(&valid).filter(|(_, blocked)| **blocked);
             metrics.webhook_given_up.inc_by(settled.map(|((it, _), _)| it.given_up()).sum());
-            for (at, (_, tell)) in batch.drain(..).enumerate() {
-                // Who does not wait any more was stopped.
-                let _ = tell.send(held.get(at).copied().unwrap_or(false));
+            for (at, (_, respond)) in batch.drain(..).enumerate() {
+                // The receiver is gone if the delivery was stopped.
+                let _ = respond.send(valid.get(at).copied().unwrap_or(false));
             }
             sleep(PAUSE).await;
         }
     }
 }
 
-/// Returns for each whether its claim still holds. If it does not, nothing of it is written: the
-/// webhook was changed, or another node sends.
+/// Writes results. Returns for each whether its claim is still valid. If not, nothing of that result is
+/// written, because the webhook was changed or another node has claimed it.
 async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Result<Vec<bool>> {
     let mut tx = db.begin().await?;
-    let (mut held, mut events) = (Vec::new(), Vec::new());
+    let (mut valid, mut events) = (Vec::new(), Vec::new());
     let mut now = Timestamp::now();
     for settled in batch {
         now = settled.now.max(now);
-        held.push(settled.write(&mut tx, &mut events).await?);
+        valid.push(settled.write(&mut tx, &mut events).await?);
     }
     events::record(&mut tx, &events, now).await?;
     tx.commit().await?;
-    Ok(held)
+    Ok(valid)
 }
 
 impl Settled {
@@ -115,26 +115,26 @@ impl Settled {
             return Ok(false);
         }
         for settlement in &self.settlements {
-            for held in &settlement.held {
-                sending::hold(tx, scope, id, held).await?;
+            for subject in &settlement.blocked {
+                sending::block(tx, scope, id, subject).await?;
             }
-            for subject in &settlement.released {
-                sending::release(tx, scope, id, subject).await?;
+            for subject in &settlement.unblocked {
+                sending::unblock(tx, scope, id, subject).await?;
             }
             for failure in &settlement.failures {
-                sending::fail(tx, scope, id, &stored(failure, self.now)).await?;
+                sending::insert_failure(tx, scope, id, &stored(failure, self.now)).await?;
             }
             if self.has_given_up && !settlement.delivered.is_empty() {
                 webhooks::forget_given_up(tx, scope, id, &settlement.delivered).await?;
             }
         }
         if let Some((after, before)) = self.expired {
-            sending::fail(tx, scope, id, &expired(before - 1, self.now)).await?;
+            sending::insert_failure(tx, scope, id, &expired(before - 1, self.now)).await?;
             let facts = WebhookFacts { after: Some(after), before: Some(before), ..self.facts() };
             events.push(self.event(EventType::WebhookEventsExpired, &facts));
         }
         if self.settlements.iter().any(|it| !it.failures.is_empty()) {
-            sending::forget_many(tx, scope, id).await?;
+            sending::delete_excess_failures(tx, scope, id).await?;
         }
         if state.disabled.is_some() {
             let facts = WebhookFacts { disabled_reason: state.disabled, ..self.facts() };
@@ -153,7 +153,7 @@ impl Settled {
     }
 }
 
-/// What events tell of a webhook.
+/// Returns what events show of a webhook.
 pub fn facts(webhook: &StoredWebhook) -> WebhookFacts<'_> {
     let url = webhook.url.parse::<WebhookUrl>();
     WebhookFacts {
@@ -165,7 +165,7 @@ pub fn facts(webhook: &StoredWebhook) -> WebhookFacts<'_> {
     }
 }
 
-fn with_state(webhook: StoredWebhook, state: State, now: Timestamp) -> StoredWebhook {
+fn with_state(webhook: StoredWebhook, state: DeliveryState, now: Timestamp) -> StoredWebhook {
     StoredWebhook {
         sequence: state.sequence,
         failing_since: state.failing_since,
@@ -193,7 +193,7 @@ fn stored(failure: &Failure, now: Timestamp) -> WebhookFailure {
     }
 }
 
-/// The events up to this one were deleted before they could be sent.
+/// Returns the record for events up to `sequence` that were deleted before licd could send them.
 fn expired(sequence: i64, now: Timestamp) -> WebhookFailure {
     WebhookFailure {
         id: WebhookFailureId::new(now),

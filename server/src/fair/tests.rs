@@ -1,27 +1,27 @@
-//! Who is served when, and who has to go when there is no room.
+//! The order of service, and which items are displaced without room.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What is taken of all that waits.
-fn taken(lanes: &mut Lanes<char, char, u32>) -> Vec<u32> {
+/// Takes all items in the order of service.
+fn pop_all(lanes: &mut FairQueue<char, char, u32>) -> Vec<u32> {
     from_fn(|| lanes.pop(|_| false)).collect()
 }
 
 #[test]
 fn lanes_are_served_in_turn() {
-    let mut lanes = Lanes::new(10);
+    let mut lanes = FairQueue::new(10);
     for (lane, item) in [('a', 1), ('a', 2), ('a', 3), ('b', 4), ('c', 5), ('b', 6)] {
         assert_eq!(lanes.push(lane, 'x', item), Ok(None));
     }
-    assert_eq!(taken(&mut lanes), [1, 4, 5, 2, 6, 3]);
+    assert_eq!(pop_all(&mut lanes), [1, 4, 5, 2, 6, 3]);
     assert!(lanes.is_empty());
 }
 
 #[test]
-fn the_queues_of_a_lane_share_its_turns() {
-    let mut lanes = Lanes::new(10);
+fn the_queues_of_a_lane_are_served_in_turn() {
+    let mut lanes = FairQueue::new(10);
     for (lane, queue, item) in [
         ('a', 'x', 1),
         ('a', 'x', 2),
@@ -33,12 +33,12 @@ fn the_queues_of_a_lane_share_its_turns() {
     ] {
         assert_eq!(lanes.push(lane, queue, item), Ok(None));
     }
-    assert_eq!(taken(&mut lanes), [1, 5, 4, 6, 2, 7, 3], "two keys get no more than one");
+    assert_eq!(pop_all(&mut lanes), [1, 5, 4, 6, 2, 7, 3], "two keys get no more than one");
 }
 
 #[test]
-fn what_is_gone_costs_its_lane_no_turn() {
-    let mut lanes = Lanes::new(10);
+fn items_that_are_gone_cost_their_lane_nothing() {
+    let mut lanes = FairQueue::new(10);
     for (lane, queue, item) in
         [('a', 'x', 1), ('a', 'x', 2), ('a', 'y', 1), ('b', 'x', 3), ('b', 'x', 4)]
     {
@@ -51,7 +51,7 @@ fn what_is_gone_costs_its_lane_no_turn() {
 
 #[test]
 fn a_full_queue_makes_room_for_a_lane_below_its_share() {
-    let mut lanes = Lanes::new(4);
+    let mut lanes = FairQueue::new(4);
     for item in 0..4 {
         assert_eq!(lanes.push('a', 'x', item), Ok(None));
     }
@@ -59,12 +59,12 @@ fn a_full_queue_makes_room_for_a_lane_below_its_share() {
     assert_eq!(lanes.push('b', 'x', 10), Ok(Some(3)), "the longest lane's last");
     assert_eq!(lanes.push('b', 'x', 11), Ok(Some(2)));
     assert_eq!(lanes.push('b', 'x', 12), Err(12), "half of the places are its share");
-    assert_eq!(taken(&mut lanes), [0, 10, 1, 11]);
+    assert_eq!(pop_all(&mut lanes), [0, 10, 1, 11]);
 }
 
 #[test]
 fn a_full_lane_makes_room_for_a_queue_below_its_share() {
-    let mut lanes = Lanes::new(4);
+    let mut lanes = FairQueue::new(4);
     for item in 0..4 {
         assert_eq!(lanes.push('a', 'x', item), Ok(None));
     }
@@ -76,22 +76,22 @@ fn a_full_lane_makes_room_for_a_queue_below_its_share() {
 }
 
 #[test]
-fn many_who_wait_for_one_item_each_are_not_driven_out() {
-    let mut lanes = Lanes::new(3);
+fn lanes_with_one_item_each_are_not_displaced() {
+    let mut lanes = FairQueue::new(3);
     for (queue, item) in [('x', 1), ('y', 2), ('z', 3)] {
         assert_eq!(lanes.push('a', queue, item), Ok(None));
     }
     assert_eq!(lanes.push('a', 'w', 4), Err(4), "they came first");
-    assert_eq!(taken(&mut lanes), [1, 2, 3]);
+    assert_eq!(pop_all(&mut lanes), [1, 2, 3]);
 }
 
 proptest! {
-    /// Nothing is lost, kept twice, or beyond the capacity, and who comes back had its share.
+    /// No item is lost or duplicated, the capacity holds, and only items of full lanes are returned.
     #[test]
     fn every_item_is_served_or_comes_back(
         steps in prop::collection::vec((0u8..5, 0u8..3, any::<bool>()), 1..200),
     ) {
-        let mut lanes = Lanes::new(8);
+        let mut lanes = FairQueue::new(8);
         let (mut pushed, mut out) = (0u32, Vec::new());
         for (lane, queue, push) in steps {
             if push {

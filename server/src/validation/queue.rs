@@ -23,7 +23,7 @@ use tokio::time::{Duration, Instant, timeout};
 
 use crate::auth::Placement;
 use crate::error::Error;
-use crate::fair::Lanes;
+use crate::fair::FairQueue;
 use crate::metrics::{Metrics, QueueLabel};
 use crate::store::keys::Hash;
 use crate::supervise::supervise;
@@ -51,7 +51,7 @@ struct Waiting<Q, A> {
 
 /// The state shared by the sending end of the queue and its workers.
 struct Queue<Q, A> {
-    waiting: Mutex<Lanes<Option<TenantId>, Hash, Waiting<Q, A>>>,
+    waiting: Mutex<FairQueue<Option<TenantId>, Hash, Waiting<Q, A>>>,
     arrived: Notify,
     closed: AtomicBool,
     /// How many batches are running. It grows only under the lock.
@@ -98,7 +98,7 @@ where
         N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
     {
         let queue = Arc::new(Queue {
-            waiting: Mutex::new(Lanes::new(MAX_WAITING)),
+            waiting: Mutex::new(FairQueue::new(MAX_WAITING)),
             arrived: Notify::new(),
             closed: AtomicBool::new(false),
             running: AtomicUsize::new(0),
@@ -145,7 +145,7 @@ impl<Q, A> Queue<Q, A> {
             return None;
         }
         let (mut batch, mut cost) = (Vec::new(), 0);
-        let most = match waiting.in_turn() {
+        let most = match waiting.sharers() {
             0 | 1 => MAX_BATCH,
             sharers => MAX_BATCH.min(sharers * MAX_SHARED),
         };

@@ -5,7 +5,7 @@ use licd::store::{MANY_FOUND, phrases};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, App, Caller, until};
+use crate::harness::{Answer, App, Caller};
 use crate::lists::pages;
 
 const USERS: &str = "/api/v1/admin/users";

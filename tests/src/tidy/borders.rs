@@ -60,11 +60,11 @@ const ROOMS: [(&str, &[&str]); 16] = [
         &[
             "auth::gate",
             "db::*",
-            // Where secrets stand, what events tell of a webhook, and what is sent by hand.
+            // Where secrets are stored, what events show of a webhook, and test deliveries.
             "delivery::client",
             "delivery::sender",
             "delivery::settle",
-            "delivery::turn",
+            "delivery",
             "events::*",
             "store::*",
             "validation::given",
@@ -363,7 +363,7 @@ fn store_functions_take_their_scope() {
         "notices::lock",
         "notices::set",
         "notices::ending",
-        // Webhooks of all worlds have their turns.
+        // Webhooks of all worlds are polled together.
         "webhooks/sending::due",
         "webhooks/sending::claim",
         "webhooks/sending::free_claims",

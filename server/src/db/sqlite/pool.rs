@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::db::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
 use crate::error::has_primary_code;
-use crate::fair::Turn;
+use crate::fair::Permit;
 
 /// How many instructions SQLite executes, in well under a millisecond, before it looks whether its
 /// statement was interrupted.
@@ -114,20 +114,20 @@ pub struct SqliteConn {
 struct Held {
     pool: Arc<SqlitePool>,
     opened: Opened,
-    turn: Option<Turn>,
+    admin_permit: Option<Permit>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl SqliteConn {
     fn new(pool: Arc<SqlitePool>, opened: Opened, permit: OwnedSemaphorePermit) -> Self {
-        let held = Held { pool, opened, turn: None, _permit: permit };
+        let held = Held { pool, opened, admin_permit: None, _permit: permit };
         Self { held: Some(held), in_transaction: false, intact: true }
     }
 
-    /// Ends `turn` when the connection is free again.
-    pub fn keep_turn(&mut self, turn: Turn) {
+    /// Holds `permit` until the connection is free again.
+    pub fn keep_permit(&mut self, permit: Permit) {
         if let Some(held) = &mut self.held {
-            held.turn = Some(turn);
+            held.admin_permit = Some(permit);
         }
     }
 
@@ -224,16 +224,16 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap();
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
         let db = Db::open(&url.parse().unwrap()).await.unwrap();
-        let turns = db.admin_turns().reads;
+        let permits = db.admin_permits().reads;
         for _ in 0..8 {
-            let turn = turns.take(TenantId::new(Timestamp::now())).await.unwrap();
-            let mut conn = db.read().await.unwrap().with_turn(turn);
+            let permit = permits.acquire_for(TenantId::new(Timestamp::now())).await.unwrap();
+            let mut conn = db.read().await.unwrap().with_permit(permit);
             let endless = conn.query(ENDLESS).fetch_one::<(i64,)>();
             assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
             drop(conn);
-            assert_eq!(turns.taken_and_awaited().0, 1, "its turn ends with it");
+            assert_eq!(permits.held_and_waiting().0, 1, "its permit ends with it");
             let ended = async {
-                while turns.taken_and_awaited().0 > 0 {
+                while permits.held_and_waiting().0 > 0 {
                     tokio::task::yield_now().await;
                 }
             };

@@ -1,4 +1,4 @@
-//! Receivers of every kind, each a few bytes over a socket.
+//! Requests to receivers of every kind, each a few bytes over a socket.
 
 use std::net::Ipv4Addr;
 
@@ -22,7 +22,11 @@ fn message() -> Message {
     Message { tenant, id: "evt_1".into(), body: Bytes::from_static(b"{\"a\":1}") }
 }
 
-async fn send(client: &Client, kept: &mut Option<Connection>, url: &str) -> Attempt {
+async fn send(
+    client: &Client,
+    kept: &mut Option<ReceiverConnection>,
+    url: &str,
+) -> DeliveryAttempt {
     let secret: WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
     client.send(kept, &url.parse().unwrap(), &[secret], &message()).await
 }
@@ -36,8 +40,8 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// A receiver that gives each request of a connection the next of these answers, and then closes it.
-/// Returns its URL, and what it was asked.
+/// Starts a receiver that sends these responses to the requests of each connection and then closes it.
+/// Returns its URL and the requests.
 async fn receiver(
     answers: &'static [&'static str],
 ) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
@@ -57,8 +61,8 @@ async fn receiver(
     (url, told)
 }
 
-async fn asked(answer: &'static [&'static str]) -> Attempt {
-    let (url, _told) = receiver(answer).await;
+async fn attempt_on(response: &'static [&'static str]) -> DeliveryAttempt {
+    let (url, _told) = receiver(response).await;
     send(&client("127.0.0.1", RootCertStore::empty()), &mut None, &url).await
 }
 
@@ -93,7 +97,7 @@ async fn a_request_is_signed_and_a_connection_used_again() {
 }
 
 #[tokio::test]
-async fn each_answer_has_its_word() {
+async fn each_response_has_an_error_code() {
     for (answer, error, is_refusal) in [
         ("HTTP/1.1 204 No Content\r\n\r\n", None, false),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", None, false),
@@ -109,7 +113,7 @@ async fn each_answer_has_its_word() {
         ("SSH-2.0-OpenSSH_9.9\r\n", Some(WebhookError::Reset), false),
         ("", Some(WebhookError::Reset), false),
     ] {
-        let attempt = asked(vec![answer].leak()).await;
+        let attempt = attempt_on(vec![answer].leak()).await;
         assert_eq!((attempt.error, attempt.is_refusal()), (error, is_refusal), "{answer}");
     }
 }
@@ -136,7 +140,7 @@ async fn a_pause_is_asked_for_in_seconds_or_with_a_date() {
             format!("HTTP/1.1 {status}\r\nretry-after: {after}\r\ncontent-length: 0\r\n\r\n");
         &*vec![&*text.leak()].leak()
     };
-    let after = async |status, after| asked(head(status, after)).await.retry_after;
+    let after = async |status, after| attempt_on(head(status, after)).await.retry_after;
     assert_eq!(after("429 Slow", "7").await, Some(Duration::from_secs(7)));
     assert_eq!(after("503 Down", "99999").await, Some(MAX_RETRY_AFTER));
     assert_eq!(after("429 Slow", "soon").await, None);
@@ -147,13 +151,13 @@ async fn a_pause_is_asked_for_in_seconds_or_with_a_date() {
 }
 
 #[tokio::test]
-async fn an_answer_costs_a_bounded_time_and_memory() {
+async fn a_response_takes_bounded_time_and_memory() {
     let large = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(400 * 1024));
-    let attempt = asked(vec![&*large.leak()].leak()).await;
+    let attempt = attempt_on(vec![&*large.leak()].leak()).await;
     assert_eq!(attempt.error, Some(WebhookError::Reset));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: 1\r\n".repeat(65));
-    assert_eq!(asked(vec![&*many.leak()].leak()).await.error, Some(WebhookError::Reset));
-    // A body without an end is not waited for, nor is the connection used again.
+    assert_eq!(attempt_on(vec![&*many.leak()].leak()).await.error, Some(WebhookError::Reset));
+    // licd does not wait for the end of a body, and does not reuse the connection.
     let endless = "HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\na";
     let (url, _told) = receiver(vec![endless].leak()).await;
     let mut kept = None;
@@ -162,13 +166,13 @@ async fn an_answer_costs_a_bounded_time_and_memory() {
     assert!(kept.is_none());
 }
 
-/// Whether the receiver had the request makes the difference: then it may refuse this event alone.
+/// After a timeout the receiver may have refused this event only if it had the request.
 #[tokio::test]
 async fn silence_is_a_timeout() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let patience = Duration::from_millis(200);
-    let client = Client { patience, ..client("127.0.0.1", RootCertStore::empty()) };
+    let timeout_after = Duration::from_millis(200);
+    let client = Client { timeout_after, ..client("127.0.0.1", RootCertStore::empty()) };
     let attempt = send(&client, &mut None, &format!("http://{address}/")).await;
     assert_eq!((attempt.error, attempt.is_refusal()), (Some(WebhookError::Timeout), true));
     let attempt = send(&client, &mut None, &format!("https://{address}/")).await;
@@ -179,7 +183,7 @@ async fn silence_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn nobody_is_reached_whom_the_operator_does_not_name() {
+async fn only_allowed_addresses_are_reached() {
     let (url, told) = receiver(&[OK]).await;
     let port = url.rsplit(':').next().unwrap().split('/').next().unwrap();
     for (allowed, host, error) in [
@@ -197,7 +201,7 @@ async fn nobody_is_reached_whom_the_operator_does_not_name() {
             assert_eq!(attempt.error, Some(error), "{url}");
         }
     }
-    assert!(told.is_empty(), "nobody was asked");
+    assert!(told.is_empty(), "no request arrived");
     let connector = client("10.0.0.0/8", RootCertStore::empty()).connector;
     for (url, allowed) in [
         ("http://10.0.0.1/", true),
@@ -207,16 +211,16 @@ async fn nobody_is_reached_whom_the_operator_does_not_name() {
         ("http://8.8.8.8/", false),
         ("https://[::1]/", false),
         ("https://example.com/", true),
-        // All of its addresses must be named, which is seen when it is looked up.
+        // The lookup will check that the operator allows all addresses of the name.
         ("http://example.com/", true),
     ] {
         assert_eq!(connector.allows(&url.parse().unwrap()), allowed, "{url}");
     }
-    let nobody = client("", RootCertStore::empty()).connector;
-    assert!(!nobody.allows(&"http://example.com/".parse().unwrap()));
+    let denying = client("", RootCertStore::empty()).connector;
+    assert!(!denying.allows(&"http://example.com/".parse().unwrap()));
 }
 
-/// Answers over TLS with a certificate of the name.
+/// Starts a receiver with TLS and a certificate for `name`.
 async fn secured(name: &str) -> (String, RootCertStore) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed([name.to_owned()]).unwrap();

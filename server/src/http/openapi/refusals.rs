@@ -140,7 +140,8 @@ impl Refusal {
             Self::UnsupportedMediaType => Error::UnsupportedEncoding,
             Self::IdempotencyKeyReused => Error::IdempotencyKeyReused,
             Self::NotSent => {
-                let busy = "Another event is being sent by hand; wait for its answer";
+                let busy =
+                    "Another test delivery to this webhook is under way. Wait for its response";
                 return vec![Error::WebhooksOff, Error::SecretKeyMissing, Error::Conflict(busy)];
             }
             Self::SequenceAhead => Error::SequenceAhead(41),

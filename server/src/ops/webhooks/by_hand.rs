@@ -1,5 +1,5 @@
-//! Events that an administrator sends by hand: the test event, and a recorded one. They go the way
-//! that all go, and no turn or transaction is held while they do.
+//! Test deliveries: an administrator sends a test event or a recorded event, and sees the response. They
+//! use the same client as all deliveries. No permit or transaction is held in the meantime.
 
 use common::{
     Delivery, Event, EventData, EventId, EventSubject, Open, RelatedRecords, SubjectType,
@@ -19,7 +19,7 @@ use crate::ops::view::View;
 use crate::store::webhooks::StoredWebhook;
 use crate::store::{events, webhooks};
 
-/// Sends one event, or without one an event that was made for it, and says how it went.
+/// Sends a recorded event, or a test event if `event` is `None`, and returns the result.
 pub async fn send(
     ops: &Operations,
     sender: &Sender,
@@ -35,11 +35,11 @@ pub async fn send(
     let secrets = open_secrets(&sender.secrets, scope, &webhook, now).await?;
     let url: WebhookUrl = webhook.url.parse().map_err(|_| Error::Internal)?;
     let event = recorded.unwrap_or_else(|| test_event(id, &origin, now));
-    let trial = sender.trials.begin(scope.tenant, id)?;
-    let attempt = sender.client().try_out(&url, &secrets, &message(&event, scope)).await;
-    drop(trial);
+    let test = sender.test_deliveries.begin(scope.tenant, id)?;
+    let attempt = sender.client().send_test(&url, &secrets, &message(&event, scope)).await;
+    drop(test);
     if attempt.is_delivered() {
-        was_sent(ops.change(origin).await?, id, event.sequence).await?;
+        record_success(ops.change(origin).await?, id, event.sequence).await?;
     }
     Ok(Delivery {
         delivered: attempt.is_delivered(),
@@ -68,7 +68,7 @@ async fn find(
     Ok((found.stored, event))
 }
 
-/// An event that is in no list.
+/// Creates a test event, which is not recorded.
 fn test_event(id: WebhookId, origin: &Origin, now: Timestamp) -> Event {
     let object = json!({ "id": id });
     Event {
@@ -88,8 +88,8 @@ fn test_event(id: WebhookId, origin: &Origin, now: Timestamp) -> Event {
     }
 }
 
-/// It was taken: it is not given up any more, and the receiver is up.
-async fn was_sent(mut change: Change, id: WebhookId, sequence: i64) -> Result<(), Error> {
+/// Records a success: the event does not count as given up any more, and the receiver is up.
+async fn record_success(mut change: Change, id: WebhookId, sequence: i64) -> Result<(), Error> {
     let scope = change.scope();
     let Some(mut stored) = webhooks::lock(&mut change, scope, id).await? else { return Ok(()) };
     webhooks::forget_given_up(&mut change, scope, id, &[sequence]).await?;

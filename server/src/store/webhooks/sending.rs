@@ -1,5 +1,5 @@
-//! What the sender reads and writes: webhooks that have something to send, claims on them, holds, and
-//! how attempts ended.
+//! Statements of the sender of webhooks: due webhooks, claims, blocked subjects (in `webhook_holds`),
+//! and failed attempts.
 
 use common::{Timestamp, WebhookFailure, WebhookId};
 use sqlx::types::Json;
@@ -8,11 +8,12 @@ use super::{StoredWebhook, columns};
 use crate::db::{Conn, Result, Sql};
 use crate::store::{Scope, delete_portion};
 
-/// The most failures that a webhook keeps, of those that are tried again and of those that are not.
-const MOST_FAILURES: i64 = 1000;
-const MOST_GIVEN_UP: i64 = 10_000;
+/// Maximum number of stored failures of a webhook: of events that licd retries, and of events that it
+/// has given up.
+const MAX_FAILURES: i64 = 1000;
+const MAX_GIVEN_UP: i64 = 10_000;
 
-/// A webhook that has something to send.
+/// A webhook that has events to send.
 #[derive(Clone, sqlx::FromRow)]
 pub struct DueWebhook {
     #[sqlx(flatten)]
@@ -21,12 +22,13 @@ pub struct DueWebhook {
     pub webhook: StoredWebhook,
     /// The sequence of the world's last event.
     pub last: i64,
-    /// How many subjects are held.
-    pub held: i64,
+    /// Number of blocked subjects.
+    pub blocked: i64,
     pub has_given_up: bool,
 }
 
-/// The time by the clock that all nodes share; SQLite's only node has its own.
+/// Inserts the time of the clock that all nodes share: PostgreSQL's. SQLite has one node, whose clock
+/// is `$1`.
 macro_rules! with_clock {
     ($sql:ident) => {
         Sql::Each {
@@ -36,8 +38,8 @@ macro_rules! with_clock {
     };
 }
 
-/// Webhooks that nobody sends to, and that have an event after their cursor, or a hold, whose time
-/// has come: the least recently claimed first.
+/// Returns webhooks that are not claimed and have an event after their cursor or a blocked subject that
+/// is due, the least recently claimed first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueWebhook>> {
     macro_rules! due {
         ($clock:literal) => {
@@ -46,7 +48,7 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueW
                 columns!(),
                 ", e.last,
                      (select count(*) from webhook_holds h
-                      where h.webhook_id = w.id and h.world = w.world) as held,
+                      where h.webhook_id = w.id and h.world = w.world) as blocked,
                      exists (select 1 from webhook_failures f
                          where f.webhook_id = w.id and f.world = w.world and f.gave_up)
                          as has_given_up
@@ -69,7 +71,7 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueW
     conn.query(with_clock!(due)).bind(now).bind(limit).fetch_all().await
 }
 
-/// Claims webhooks that nobody has claimed meanwhile, and returns which.
+/// Claims those of the webhooks that are not claimed, and returns their ids.
 pub async fn claim(
     conn: &mut Conn,
     webhooks: &[WebhookId],
@@ -97,7 +99,7 @@ pub async fn claim(
     Ok(claimed.into_iter().map(|(id,)| id).collect())
 }
 
-/// Frees the claims of all processes. On SQLite, those of earlier ones are left over from a crash.
+/// Frees the claims of all processes. On SQLite, they are left over from a process that crashed.
 pub async fn free_claims(conn: &mut Conn) -> Result<()> {
     conn.query("update webhooks set claimed_until = null where claimed_until is not null")
         .execute()
@@ -105,21 +107,22 @@ pub async fn free_claims(conn: &mut Conn) -> Result<()> {
     Ok(())
 }
 
-/// A subject that waits, at the event to try next.
+/// A subject whose events wait behind one that the receiver did not accept.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
-pub struct Hold {
+pub struct BlockedSubject {
     #[sqlx(rename = "subject_id")]
-    pub subject: String,
+    pub id: String,
+    /// Sequence of the event that is sent next.
     pub sequence: i64,
     pub attempts: i32,
     pub refusals: i32,
-    /// When this event was first refused.
+    /// Time at which the subject was blocked at this event.
     pub since: Timestamp,
     pub next_attempt_at: Timestamp,
 }
 
-/// All holds of a webhook, those that are due first.
-pub async fn holds(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<Hold>> {
+/// Returns all blocked subjects of a webhook, those that are due first.
+pub async fn blocked(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<BlockedSubject>> {
     conn.query(
         "select subject_id, sequence, attempts, refusals, since, next_attempt_at
          from webhook_holds where webhook_id = $2 and world = $1 order by next_attempt_at",
@@ -130,8 +133,8 @@ pub async fn holds(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec<H
     .await
 }
 
-/// Writes the state of a webhook, if the claim still holds, and returns whether it does. It ends if
-/// `is_last`.
+/// Writes the state of a webhook if the claim is still valid, and returns whether it is. Ends the claim
+/// if `is_last`.
 pub async fn settle(
     conn: &mut Conn,
     scope: Scope,
@@ -173,7 +176,13 @@ pub async fn settle(
     Ok(settled == 1)
 }
 
-pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &Hold) -> Result<()> {
+/// Blocks a subject, or updates a blocked one.
+pub async fn block(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    subject: &BlockedSubject,
+) -> Result<()> {
     conn.query(
         "insert into webhook_holds (world, webhook_id, subject_id, sequence, attempts, refusals,
              since, next_attempt_at)
@@ -183,18 +192,19 @@ pub async fn hold(conn: &mut Conn, scope: Scope, id: WebhookId, hold: &Hold) -> 
     )
     .bind_scope(scope)
     .bind(id)
-    .bind(&hold.subject)
-    .bind(hold.sequence)
-    .bind(hold.attempts)
-    .bind(hold.refusals)
-    .bind(hold.since)
-    .bind(hold.next_attempt_at)
+    .bind(&subject.id)
+    .bind(subject.sequence)
+    .bind(subject.attempts)
+    .bind(subject.refusals)
+    .bind(subject.since)
+    .bind(subject.next_attempt_at)
     .execute()
     .await?;
     Ok(())
 }
 
-pub async fn release(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str) -> Result<()> {
+/// Unblocks a subject.
+pub async fn unblock(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str) -> Result<()> {
     conn.query(
         "delete from webhook_holds where webhook_id = $2 and subject_id = $3 and world = $1",
     )
@@ -206,8 +216,8 @@ pub async fn release(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str
     Ok(())
 }
 
-/// Notes a failure. If its event was given up, it stands for all earlier attempts.
-pub async fn fail(
+/// Stores a failure. If its event was given up, this replaces the failures of earlier attempts.
+pub async fn insert_failure(
     conn: &mut Conn,
     scope: Scope,
     id: WebhookId,
@@ -246,7 +256,7 @@ pub async fn fail(
     Ok(())
 }
 
-/// Counts of the webhooks of all worlds, and the time since which one of them has failed longest.
+/// Counts of the webhooks of all worlds, and the start of the longest failure among them.
 #[derive(sqlx::FromRow)]
 pub struct WebhookStates {
     pub webhooks: i64,
@@ -266,9 +276,9 @@ pub async fn states(conn: &mut Conn) -> Result<WebhookStates> {
     .await
 }
 
-/// Deletes the oldest failures of a webhook beyond those that are kept.
-pub async fn forget_many(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
-    for (gave_up, most) in [(false, MOST_FAILURES), (true, MOST_GIVEN_UP)] {
+/// Deletes the oldest failures of a webhook beyond the maximum numbers.
+pub async fn delete_excess_failures(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
+    for (gave_up, max) in [(false, MAX_FAILURES), (true, MAX_GIVEN_UP)] {
         conn.query(
             "delete from webhook_failures where world = $1 and webhook_id = $2 and id in (
                  select id from webhook_failures
@@ -278,14 +288,14 @@ pub async fn forget_many(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result
         .bind_scope(scope)
         .bind(id)
         .bind(gave_up)
-        .bind(most)
+        .bind(max)
         .execute()
         .await?;
     }
     Ok(())
 }
 
-/// Deletes the failures of all worlds before a time, in portions. Returns whether more may remain.
+/// Deletes a batch of failures before a time in all worlds. Returns whether more may remain.
 pub async fn forget_old(conn: &mut Conn, before: Timestamp) -> Result<bool> {
     const FORGET: Sql = Sql::Both(
         "delete from webhook_failures where (id, world) in (

@@ -1,5 +1,5 @@
-//! A turn: one webhook, for ten seconds at most. It sends what is due, in lanes: the events of one
-//! subject are sent one after the other, and subjects side by side.
+//! A delivery to one webhook, for at most ten seconds. Events of one subject are sent one after another,
+//! and subjects in parallel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,126 +13,128 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::client::{Attempt, Client, Connection, Message};
-use super::portion::{PROBES, Portion, has_due, holds};
-use super::schedule::{State, Tried, settle_hold, settle_page};
+use super::batch::{Batch, PROBES, blocked, has_due_blocked};
+use super::client::{Client, DeliveryAttempt, Message, ReceiverConnection};
+use super::schedule::{DeliveryState, EventResult, settle_blocked, settle_page};
 use super::settle::{Settled, Settlements};
 use crate::db::{self, Conn, Db};
-use crate::fair::Turns;
+use crate::fair::FairSemaphore;
 use crate::metrics::Metrics;
 use crate::store::Scope;
 use crate::store::webhooks::sending::DueWebhook;
 
-/// How long a turn may start requests. It is over before its claim is, whatever the last one takes.
-const TURN: Duration = Duration::from_secs(10);
-/// How many requests a receiver has at the same time that answers within [`PROMPT`].
-const WIDTH: usize = 8;
+/// Time in which a delivery may start requests. The last one ends before the claim does.
+const MAX_DURATION: Duration = Duration::from_secs(10);
+/// Maximum number of simultaneous requests to a receiver that responds within [`PROMPT`].
+const MAX_REQUESTS: usize = 8;
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// What the sender sees of a turn that runs.
+/// Progress of a delivery, for the sender.
 pub struct Progress {
-    /// When a receiver last answered, or the turn began.
-    answered_at: Mutex<Instant>,
+    /// Time of the last response, or of the start.
+    responded_at: Mutex<Instant>,
 }
 
 impl Progress {
     pub fn new() -> Self {
-        Self { answered_at: Mutex::new(Instant::now()) }
+        Self { responded_at: Mutex::new(Instant::now()) }
     }
 
     pub fn is_slow(&self) -> bool {
-        self.answered_at.lock().elapsed() > PROMPT
+        self.responded_at.lock().elapsed() > PROMPT
     }
 
     fn note(&self) {
-        *self.answered_at.lock() = Instant::now();
+        *self.responded_at.lock() = Instant::now();
     }
 }
 
-/// What all turns of a node share.
-pub struct Shared {
+/// Resources that all deliveries of a node share.
+pub struct SenderShared {
     pub db: Db,
     pub client: Client,
     pub metrics: Arc<Metrics>,
     pub settlements: Settlements,
-    /// Requests beside the first of each turn.
-    pub wide: Arc<Semaphore>,
-    /// One connection reads for all turns.
-    pub reads: Turns,
+    /// Permits for requests in addition to the first of each delivery.
+    pub extra_requests: Arc<Semaphore>,
+    /// One database connection reads for all deliveries.
+    pub reads: FairSemaphore,
     pub is_stopping: AtomicBool,
 }
 
-impl Shared {
+impl SenderShared {
     async fn read(&self, tenant: TenantId) -> db::Result<Conn> {
-        let turn = self.reads.take(tenant).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        Ok(self.db.read().await?.with_turn(turn))
+        let permit = self.reads.acquire_for(tenant).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        Ok(self.db.read().await?.with_permit(permit))
     }
 }
 
-pub struct Turn {
-    pub shared: Arc<Shared>,
+pub struct Delivery {
+    pub shared: Arc<SenderShared>,
     pub due: DueWebhook,
     pub claim: i64,
-    /// Before the claim was asked for.
+    /// Time before the claim was requested.
     pub began: Instant,
     pub url: WebhookUrl,
     pub secrets: Vec<WebhookSecret>,
     pub progress: Arc<Progress>,
 }
 
-/// What the lanes of a portion share.
-struct Lanes {
-    connections: Mutex<Vec<Connection>>,
-    /// Something says that the receiver takes nothing now.
+/// State that the lanes of a batch share.
+struct LaneState {
+    connections: Mutex<Vec<ReceiverConnection>>,
+    /// Whether an attempt showed that the receiver accepts nothing now.
     is_stopped: AtomicBool,
     is_prompt: AtomicBool,
-    attempts: Mutex<BTreeMap<i64, Attempt>>,
+    attempts: Mutex<BTreeMap<i64, DeliveryAttempt>>,
 }
 
-impl Turn {
+impl Delivery {
     pub async fn run(self) {
-        // If it fails, the claim ends by itself, and the webhook is looked at again.
+        // After an error the claim expires, and the webhook is polled again.
         self.shared.metrics.task_ran("webhooks", &self.send_all().await);
     }
 
     async fn send_all(&self) -> db::Result<()> {
         let scope = self.due.scope;
         let mut state = state_of(&self.due);
-        let mut holds = holds(&mut self.shared.read(scope.tenant).await?, &self.due).await?;
-        let mut prefers_held = true;
+        let mut blocked = blocked(&mut self.shared.read(scope.tenant).await?, &self.due).await?;
+        let mut prefers_blocked = true;
         loop {
-            let portion = {
+            let batch = {
                 let mut conn = self.shared.read(scope.tenant).await?;
-                Portion::read(&mut conn, &self.due, &state, &holds, prefers_held).await?
+                Batch::read(&mut conn, &self.due, &state, &blocked, prefers_blocked).await?
             };
-            prefers_held = portion.holds.is_empty();
-            let is_stuck = portion.is_empty(state.sequence);
-            if let Some((_, before)) = portion.expired {
+            prefers_blocked = batch.blocked.is_empty();
+            let is_stuck = batch.is_empty(state.sequence);
+            if let Some((_, before)) = batch.expired {
                 state.sequence = before - 1;
             }
-            let attempts = self.send(&portion).await;
+            let attempts = self.send(&batch).await;
             let now = Timestamp::now();
             let mut settlements = Vec::new();
-            let page = tried(&portion.page, &attempts);
-            let page = settle_page(state, &page, portion.end, now, fastrand::f64());
+            let page = results(&batch.page, &attempts);
+            let page = settle_page(state, &page, batch.end, now, fastrand::f64());
             state = page.state;
             settlements.push(page);
-            for lane in &portion.holds {
-                let events = tried(&lane.events, &attempts);
+            for lane in &batch.blocked {
+                let lane_results = results(&lane.events, &attempts);
                 let chance = fastrand::f64();
-                let settled = settle_hold(state, &lane.hold, &events, lane.further, now, chance);
+                let settled =
+                    settle_blocked(state, &lane.subject, &lane_results, lane.further, now, chance);
                 state = settled.state;
                 settlements.push(settled);
             }
             for settled in &settlements {
-                settled.released.iter().for_each(|subject| drop(holds.remove(subject)));
-                let held = settled.held.iter().map(|hold| (hold.subject.clone(), hold.clone()));
-                holds.extend(held);
+                settled.unblocked.iter().for_each(|subject| drop(blocked.remove(subject)));
+                let new =
+                    settled.blocked.iter().map(|subject| (subject.id.clone(), subject.clone()));
+                blocked.extend(new);
             }
             let is_waiting = state.failing_since.is_some()
                 || state.next_attempt_at.is_some()
                 || state.disabled.is_some();
-            let is_done = state.sequence >= self.due.last && !has_due(&holds, now);
+            let is_done = state.sequence >= self.due.last && !has_due_blocked(&blocked, now);
             let is_last = is_waiting || is_done || is_stuck || self.is_over();
             let settled = Settled {
                 scope,
@@ -140,7 +142,7 @@ impl Turn {
                 claim: self.claim,
                 settlements,
                 state,
-                expired: portion.expired,
+                expired: batch.expired,
                 has_given_up: self.due.has_given_up,
                 is_last,
                 now,
@@ -152,37 +154,37 @@ impl Turn {
     }
 
     fn is_over(&self) -> bool {
-        self.began.elapsed() >= TURN || self.shared.is_stopping.load(Ordering::Relaxed)
+        self.began.elapsed() >= MAX_DURATION || self.shared.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Sends in lanes, and returns the attempts by their sequences. One receiver has one request at a
-    /// time until it answered one promptly.
-    async fn send(&self, portion: &Portion) -> BTreeMap<i64, Attempt> {
-        let shared = Lanes {
+    /// Sends a batch in lanes, and returns the attempts by sequence. A receiver gets one request at a time
+    /// until it has responded to one promptly.
+    async fn send(&self, batch: &Batch) -> BTreeMap<i64, DeliveryAttempt> {
+        let shared = LaneState {
             connections: Mutex::default(),
             is_stopped: AtomicBool::new(false),
             is_prompt: AtomicBool::new(false),
             attempts: Mutex::default(),
         };
         let mut lanes: Vec<Vec<&Event>> = Vec::new();
-        lanes.extend(portion.holds.iter().map(|lane| lane.events.iter().collect()));
+        lanes.extend(batch.blocked.iter().map(|lane| lane.events.iter().collect()));
         let mut by_subject: BTreeMap<&str, usize> = BTreeMap::new();
-        for event in &portion.page {
+        for event in &batch.page {
             let lane = *by_subject.entry(&event.subject.id).or_insert_with(|| {
                 lanes.push(Vec::new());
                 lanes.len() - 1
             });
             lanes[lane].push(event);
         }
-        let is_probing = portion.holds.is_empty() && by_subject.len() <= PROBES;
+        let is_probing = batch.blocked.is_empty() && by_subject.len() <= PROBES;
         let mut waiting = lanes.into_iter().peekable();
         let mut running = FuturesUnordered::new();
         loop {
             while waiting.peek().is_some() {
                 let permit = match running.len() {
                     0 => None,
-                    n if n >= WIDTH || !shared.is_prompt.load(Ordering::Relaxed) => break,
-                    _ => match self.shared.wide.clone().try_acquire_owned() {
+                    n if n >= MAX_REQUESTS || !shared.is_prompt.load(Ordering::Relaxed) => break,
+                    _ => match self.shared.extra_requests.clone().try_acquire_owned() {
                         Ok(permit) => Some(permit),
                         Err(_) => break,
                     },
@@ -202,8 +204,8 @@ impl Turn {
         shared.attempts.into_inner()
     }
 
-    /// Sends the events of a subject until one is not taken.
-    async fn send_lane(&self, lane: Vec<&Event>, shared: &Lanes, is_probing: bool) {
+    /// Sends the events of a subject until one is not accepted.
+    async fn send_lane(&self, lane: Vec<&Event>, shared: &LaneState, is_probing: bool) {
         for event in lane {
             if shared.is_stopped.load(Ordering::Relaxed) || self.is_over() {
                 return;
@@ -225,7 +227,7 @@ impl Turn {
         }
     }
 
-    async fn send_one(&self, event: &Event, shared: &Lanes) -> Attempt {
+    async fn send_one(&self, event: &Event, shared: &LaneState) -> DeliveryAttempt {
         let lock = || shared.connections.lock();
         let mut connection = lock().pop();
         let message = message(event, self.due.scope);
@@ -236,22 +238,22 @@ impl Turn {
         attempt
     }
 
-    fn note(&self, event: &Event, attempt: &Attempt) {
+    fn note(&self, event: &Event, attempt: &DeliveryAttempt) {
         self.shared.metrics.note_delivery(attempt.error);
         let (webhook, status) = (self.due.webhook.id, attempt.status);
         let (receiver, sequence, millis) = (self.url.origin(), event.sequence, attempt.millis());
         match attempt.error {
             None => tracing::debug!(%webhook, receiver, sequence, status, millis, "sent an event"),
             Some(error) => {
-                tracing::info!(%webhook, receiver, sequence, %error, status, millis, "an event was not taken");
+                tracing::info!(%webhook, receiver, sequence, %error, status, millis, "an event was not delivered");
             }
         }
     }
 }
 
-fn state_of(due: &DueWebhook) -> State {
+fn state_of(due: &DueWebhook) -> DeliveryState {
     let webhook = &due.webhook;
-    State {
+    DeliveryState {
         sequence: webhook.sequence,
         failing_since: webhook.failing_since,
         attempts: webhook.attempts,
@@ -262,17 +264,17 @@ fn state_of(due: &DueWebhook) -> State {
     }
 }
 
-fn tried(events: &[Event], attempts: &BTreeMap<i64, Attempt>) -> Vec<Tried> {
-    let tried = |event: &Event| Tried {
+fn results(events: &[Event], attempts: &BTreeMap<i64, DeliveryAttempt>) -> Vec<EventResult> {
+    let result = |event: &Event| EventResult {
         sequence: event.sequence,
         event: event.id,
         subject: event.subject.id.clone(),
         attempt: attempts.get(&event.sequence).cloned(),
     };
-    events.iter().map(tried).collect()
+    events.iter().map(result).collect()
 }
 
-/// What is sent of an event: the same bytes in each attempt.
+/// Returns the message for an event. Its bytes are the same in each attempt.
 pub fn message(event: &Event, scope: Scope) -> Message {
     let (mode, tenant_id) = (scope.mode, scope.tenant);
     let body = WebhookEvent { event: event.clone(), timestamp: event.time, mode, tenant_id };
