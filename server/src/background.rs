@@ -163,7 +163,7 @@ impl Work {
             } else if noted_at.elapsed() >= UPTIME_INTERVAL {
                 noted_at = Instant::now();
                 let noted = async {
-                    let offset = idle::note_uptime(db).await?;
+                    let offset = idle::record_uptime(db).await?;
                     self.node.note(db).await?;
                     self.metrics.set_clock_offset(offset.unwrap_or_default());
                     Ok(())

@@ -52,7 +52,7 @@ use ops::Operations;
 use ops::nodes::Node;
 use ops::readiness::Readiness;
 use validation::queue::BatchQueue;
-use validation::{Claim, LastChecks, ValidationRequest, Validator};
+use validation::{BatchValidator, Claim, LastChecks, ValidationRequest};
 
 /// Starts the workers that answer validations. They end after the last clone of the state is
 /// dropped.
@@ -64,7 +64,7 @@ pub(crate) fn start(
     let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
     let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
     let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
-    let validator = Validator {
+    let validator = BatchValidator {
         db: db.clone(),
         gate: gate.clone(),
         outcomes: Arc::clone(&outcomes),
@@ -168,7 +168,7 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     // Before the first seat could be taken over. A full disk must not keep licd from starting.
-    if let Err(error) = validation::idle::note_uptime(&db).await {
+    if let Err(error) = validation::idle::record_uptime(&db).await {
         tracing::warn!(%error, "no seat comes free by itself until the database can be written");
     }
     let (app, validating) = start(db.clone(), config, listener.local_addr().ok());

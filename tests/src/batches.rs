@@ -9,13 +9,13 @@ use common::{ApiKey, Mode, Role, Validation};
 use licd::auth::gate::{CallerInfo, KeyGate, hash};
 use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::error::Error;
-use licd::validation::{Claim, Read, ValidationRequest, Validator};
+use licd::validation::{BatchValidator, Claim, Read, ValidationRequest};
 use serde_json::json;
 
 use crate::harness::App;
 
-fn validator(app: &App) -> Validator {
-    Validator {
+fn validator(app: &App) -> BatchValidator {
+    BatchValidator {
         db: app.db().clone(),
         gate: Arc::new(KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1)),
         outcomes: Arc::default(),
@@ -43,7 +43,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
     for read in validator.read(&questions).await.unwrap() {
         answers.push(match read {
             Read::Answered(answer) => Some(answer),
-            Read::Left(claim) => {
+            Read::NeedsWrite(claim) => {
                 claims.push(claim);
                 None
             }
@@ -134,7 +134,7 @@ async fn a_key_that_is_revoked_meanwhile_creates_nobody() {
     let read = validator.read(&questions).await.unwrap().into_iter();
     let claims: Vec<Claim> = read
         .map(|read| match read {
-            Read::Left(claim) => claim,
+            Read::NeedsWrite(claim) => claim,
             Read::Answered(answer) => panic!("{answer:?}"),
         })
         .collect();

@@ -122,7 +122,7 @@ async fn a_check_of_a_former_seat_changes_no_other() {
     let ahead = Timestamp::now().plus(TimeDelta::hours(1));
     let world = app.number("select cast(world as bigint) from assignments").await as i32;
     let noted = LastChecks::default();
-    noted.note([(world.into(), &Activation { last_checked_at: ahead, ..former })].into_iter());
+    noted.record([(world.into(), &Activation { last_checked_at: ahead, ..former })].into_iter());
     let db = app.database.open().await;
     noted.write(&db).await.unwrap();
     db.close().await;
@@ -162,7 +162,7 @@ async fn a_portion_that_fails_stops_none_behind_it() {
     for seat in &mut seats {
         seat.last_checked_at = later;
     }
-    noted.note(seats.iter().map(|seat| (world.into(), seat)));
+    noted.record(seats.iter().map(|seat| (world.into(), seat)));
     assert!(noted.write(app.db()).await.is_err());
     assert_eq!(noted.unwritten_and_dropped().0, 500);
 }

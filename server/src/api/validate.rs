@@ -46,7 +46,7 @@ pub async fn submit(app: &App, request: ValidationRequest) -> Result<Validation,
     let placement = app.gate.hints.of(&request.key);
     match app.validations.submit(placement, request).await? {
         Read::Answered(answer) => answer,
-        Read::Left(claim) => app.claims.submit(placement, claim).await?,
+        Read::NeedsWrite(claim) => app.claims.submit(placement, claim).await?,
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::batch::{Batch, PROBES, blocked, has_due_blocked};
 use super::client::{Client, DeliveryAttempt, Message, ReceiverConnection};
 use super::schedule::{DeliveryState, EventResult, settle_blocked, settle_page};
-use super::settle::{Settled, Settlements};
+use super::settle::{BatchResult, Settlements};
 use crate::db::{self, Conn, Db};
 use crate::fair::FairSemaphore;
 use crate::metrics::Metrics;
@@ -136,7 +136,7 @@ impl Delivery {
                 || state.disabled.is_some();
             let is_done = state.sequence >= self.due.last && !has_due_blocked(&blocked, now);
             let is_last = is_waiting || is_done || is_stuck || self.is_over();
-            let settled = Settled {
+            let settled = BatchResult {
                 scope,
                 webhook: self.due.webhook.clone(),
                 claim: self.claim,

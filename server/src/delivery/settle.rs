@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Result of a batch.
-pub struct Settled {
+pub struct BatchResult {
     pub scope: Scope,
     /// The webhook as it was when the delivery began.
     pub webhook: StoredWebhook,
@@ -41,7 +41,7 @@ pub struct Settled {
     pub now: Timestamp,
 }
 
-type PendingSettlement = (Settled, oneshot::Sender<bool>);
+type PendingSettlement = (BatchResult, oneshot::Sender<bool>);
 
 /// Settlements that wait to be written.
 pub struct Settlements {
@@ -58,7 +58,7 @@ impl Default for Settlements {
 
 impl Settlements {
     /// Writes a result. Returns whether it was written, which requires that the claim is still valid.
-    pub async fn write(&self, settled: Settled) -> bool {
+    pub async fn write(&self, settled: BatchResult) -> bool {
         let (respond, response) = oneshot::channel();
         self.sender.send((settled, respond)).await.is_ok() && response.await.unwrap_or(false)
     }
@@ -87,7 +87,7 @@ impl Settlements {
 
 /// Writes results. Returns for each whether its claim is still valid. If not, nothing of that result is
 /// written, because the webhook was changed or another node has claimed it.
-async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Result<Vec<bool>> {
+async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a BatchResult>) -> db::Result<Vec<bool>> {
     let mut tx = db.begin().await?;
     let (mut valid, mut events) = (Vec::new(), Vec::new());
     let mut now = Timestamp::now();
@@ -100,7 +100,7 @@ async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a Settled>) -> db::Res
     Ok(valid)
 }
 
-impl Settled {
+impl BatchResult {
     /// Returns the number of events that were given up. A range that expired counts as one.
     fn given_up(&self) -> u64 {
         let failures = self.settlements.iter().flat_map(|it| &it.failures);

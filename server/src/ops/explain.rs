@@ -23,7 +23,7 @@ use crate::store::seats::HeldSeat;
 use crate::store::validations::{self, AssignedLicense, NamedLicense};
 use crate::store::{Page, Scope, outcomes, products as stored_products, users};
 use crate::validation::LastChecks;
-use crate::validation::idle::{IdleSeats, Wanted};
+use crate::validation::idle::{ContestedLicense, IdleSeats};
 use crate::validation::verdict::{Decision, decide, verdicts};
 
 use namesakes::licensed_namesakes;
@@ -118,7 +118,7 @@ async fn find_idle(
     now: Timestamp,
 ) -> Result<IdleHolders, Error> {
     let may_take_over = |it: &NamedLicense| {
-        let wanted = Wanted::of(scope, &it.assigned, 1, now);
+        let wanted = ContestedLicense::new(scope, &it.assigned, 1, now);
         wanted.filter(|_| it.assigned.seat.is_none())
     };
     let wanted: Vec<_> = found.iter().filter_map(may_take_over).collect();

@@ -19,7 +19,7 @@ use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
 use crate::store::validations::AssignedLicense;
 use crate::store::{Page, assignments, license_keys, licenses, seats};
-use crate::validation::{Given, Settled};
+use crate::validation::{SeatChanges, UserOutcome};
 
 const NOT_FOUND: Error = Error::NotFound("license key");
 const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
@@ -228,18 +228,18 @@ pub async fn claim(
     };
     let candidate = candidate(&license, &user, idle_at);
     let locked = [(scope, &candidate)];
-    let mut given = Given::find(&mut change, &locked, &BTreeSet::new(), 1, now).await?;
+    let mut changes = SeatChanges::find(&mut change, &locked, &BTreeSet::new(), 1, now).await?;
     let mut seat_events = Vec::new();
     let of = (&user.external_id, std::slice::from_ref(&candidate));
-    let settled = given.settle(scope, of, None, |_| true, now, &mut seat_events);
+    let settled = changes.settle(scope, of, None, |_| true, now, &mut seat_events);
     let (answer, is_valid) = match settled.map_err(|_| Error::Internal)? {
         // Those who wait for a floating seat are assigned.
-        Settled::Refused(Reason::ExceededSeats, _) if candidate.idle_time().is_none() => {
+        UserOutcome::Refused(Reason::ExceededSeats, _) if candidate.idle_time().is_none() => {
             let answer = Validation::invalid(Reason::ExceededSeats);
             return Ok(Some(Claimed { answer, seats_taken: 0, seats_reclaimed: 0 }));
         }
-        Settled::Refused(reason, _) => (Validation::invalid(reason), false),
-        Settled::Accepted(by, seat) => {
+        UserOutcome::Refused(reason, _) => (Validation::invalid(reason), false),
+        UserOutcome::Accepted(by, seat) => {
             (Validation::valid(by.license.clone(), seat, by.idle_time()), true)
         }
     };
@@ -253,12 +253,12 @@ pub async fn claim(
     events.push(if is_moved { event.as_first() } else { event });
     events.push(NewEvent::license_key_claimed(&license, &user, &key));
     events.extend(seat_events);
-    if !given.write(&mut change, now).await? {
+    if !changes.write(&mut change, now).await? {
         // The holder of an idle seat was validated just now.
         return Err(Error::Unavailable);
     }
     change.commit(Changed(()), events).await?;
-    let (seats_taken, seats_reclaimed) = (given.seats.len() as u64, given.freed.len() as u64);
+    let (seats_taken, seats_reclaimed) = (changes.seats.len() as u64, changes.freed.len() as u64);
     Ok(Some(Claimed { answer, seats_taken, seats_reclaimed }))
 }
 

@@ -1,5 +1,5 @@
-//! What the two kinds of batches share: requests whose keys are admitted, their results, and what
-//! is noted once the results are certain.
+//! Code that both kinds of batches share: the admission of requests, and the decisions with what
+//! follows from them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::store::{Scope, World};
 
 pub type ValidationResult = std::result::Result<Validation, Error>;
 
-/// Everything that validations need. Cheap to clone.
+/// Decides batches of validations. Cheap to clone.
 #[derive(Clone)]
-pub struct Validator {
+pub struct BatchValidator {
     pub db: Db,
     pub gate: Arc<KeyGate>,
     pub outcomes: Arc<OutcomeCounts>,
@@ -41,7 +41,7 @@ pub struct Admitted<'a> {
     pub user: &'a UserLicenses,
 }
 
-impl Validator {
+impl BatchValidator {
     /// Admits the request if its key is stored, valid, within its rate, and may validate.
     pub fn admit<'a>(
         &self,
@@ -55,24 +55,24 @@ impl Validator {
         Ok(Admitted { request, key: auth.key_id, scope: auth.scope, user })
     }
 
-    /// Counts the decisions and notes the seats that were checked. Called once for each request,
-    /// when its result is certain.
-    pub fn note(&self, decisions: &mut Decisions<'_>) {
+    /// Counts the decisions and records the checks of seats, in memory. Called once for each request, when
+    /// its result is certain.
+    pub fn record(&self, decisions: &mut Decisions<'_>) {
         for decided in &decisions.decided {
             self.metrics.decided(decided.reason);
         }
-        self.outcomes.note_batch(decisions.decided.drain(..), decisions.now);
-        self.last_checks.note(decisions.checked.iter().map(|(world, seat)| (*world, seat)));
+        self.outcomes.record_batch(decisions.decided.drain(..), decisions.now);
+        self.last_checks.record(decisions.checked.iter().map(|(world, seat)| (*world, seat)));
     }
 }
 
-/// The results of a batch. A request that is left to another batch has none.
+/// Decisions of a batch. A deferred request has no result.
 pub struct Decisions<'a> {
     now: Timestamp,
     results: Vec<Option<ValidationResult>>,
     decided: Vec<DecidedValidation<'a>>,
     checked: Vec<(World, Activation)>,
-    /// Results that lack the features of their license, by position.
+    /// Positions of results that lack the features of their license, with the row that finds them.
     incomplete: Vec<(usize, BatchRow<'static>)>,
 }
 
@@ -82,8 +82,8 @@ impl<'a> Decisions<'a> {
         Self { now, results, decided, checked, incomplete }
     }
 
-    /// Leaves the next request to another batch.
-    pub fn leave(&mut self) {
+    /// Defers the next request to a batch that writes.
+    pub fn defer(&mut self) {
         self.results.push(None);
     }
 
@@ -92,7 +92,7 @@ impl<'a> Decisions<'a> {
         self.results.push(Some(Err(error)));
     }
 
-    /// Refuses the next request. `license` is the one that gave the reason, if there is one.
+    /// Refuses the next request. `license` is the one that gave the reason, if any.
     pub fn refuse(&mut self, of: Admitted<'a>, reason: Reason, license: Option<&License>) {
         self.count(of, Some(reason), license.map(|license| license.id));
         self.results.push(Some(Ok(Validation::invalid(reason))));
@@ -135,14 +135,14 @@ impl<'a> Decisions<'a> {
         Ok(())
     }
 
-    /// The results in the order of the requests.
+    /// Returns the results in the order of the requests.
     pub fn into_results(self) -> Vec<Option<ValidationResult>> {
         self.results
     }
 }
 
-/// The products that requests name and that do not exist. A product that the user has a license for
-/// exists; only the others are looked up.
+/// Returns the products that requests name and that do not exist. A product exists if the user has a
+/// license for it, so only other products are looked up.
 pub async fn unknown_products<'a>(
     conn: &mut Conn,
     requests: impl Iterator<Item = &'a Admitted<'a>>,

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use common::{ActivationId, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
-use super::batch::{Admitted, Decisions, ValidationResult, Validator};
-use super::given::{Given, Settled, Unlocked};
+use super::batch::{Admitted, BatchValidator, Decisions, ValidationResult};
 use super::request::ValidationRequest;
+use super::seat_changes::{SeatChanges, Unlocked, UserOutcome};
 use super::verdict::{Decision, decide};
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
@@ -17,17 +17,17 @@ use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot};
 use crate::store::{Scope, phrases};
 
-/// How often a batch starts over because of concurrent changes.
+/// Maximum number of attempts of a batch. Concurrent changes make it start over.
 const ATTEMPTS: usize = 10;
 static GAVE_UP: LineLimit = LineLimit::new();
 
-/// A request that needs a seat, or a user that does not exist yet.
+/// A request that needs a write: a new user, a seat, or the check of a seat.
 #[derive(Clone)]
 pub struct Claim {
     pub request: ValidationRequest,
     pub key: KeyId,
     pub scope: Scope,
-    /// The license of which something must be written; none for a new user.
+    /// The license that must be locked. `None` for a new user.
     pub license: Option<LicenseId>,
 }
 
@@ -36,16 +36,16 @@ impl Claim {
         (self.scope, &self.request.user)
     }
 
-    /// The origin of the changes made for it.
+    /// Returns the origin of the changes for this request.
     fn origin(&self) -> Origin {
         let request_id = Some(self.request.request_id.clone());
-        // The name of the key was not read; the event gets the stored one.
+        // `events::record` adds the name of the key, which was not read here.
         Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
     }
 }
 
-impl Validator {
-    /// Decides all of `claims`, in their order. On return, the changes are on disk.
+impl BatchValidator {
+    /// Decides the claims in order. When it returns, the changes are on disk.
     pub async fn claim(
         &self,
         claims: &[Claim],
@@ -77,8 +77,8 @@ impl Validator {
         self.gate.admit_new_user(claim.key, &claim.request.user, &claim.request.caller)
     }
 
-    /// `None` if concurrent changes made the plan wrong; a new plan was made, and nothing was
-    /// written.
+    /// Tries to decide and write the claims. If concurrent changes made the plan wrong, corrects the plan,
+    /// writes nothing and returns `None`.
     async fn attempt<'a>(
         &self,
         claims: &'a [Claim],
@@ -93,7 +93,7 @@ impl Validator {
         plan.lock_licenses(&mut tx).await?;
         let found = validations::find(&mut tx, &query).await?;
         let mut decisions = Decisions::new(now);
-        // A user who turns out to keep another seat than this one does so in the order of arrival.
+        // These users hold a seat already. If a user keeps another one after all, the loop below decides.
         let kept = claims.iter().zip(&slots).filter_map(|(claim, slot)| {
             let hit = found.get(slot)?;
             match decide(&hit.user.licenses, claim.request.product, now) {
@@ -102,16 +102,16 @@ impl Validator {
             }
         });
         let kept = kept.collect();
-        let mut given = plan.given(&mut tx, &found, &kept, claims.len(), now).await?;
+        let mut changes = plan.seat_changes(&mut tx, &found, &kept, claims.len(), now).await?;
         let mut is_planned = true;
         for (claim, slot) in claims.iter().zip(&slots) {
             match self.admit(&claim.request, found.get(slot), now) {
-                // Revoked meanwhile: a user must not be created only for this claim.
+                // The key was revoked in the meantime, so do not create a user for this claim.
                 Err(error) => {
                     is_planned &= !plan.remove_user(claim);
                     decisions.fail(error);
                 }
-                // Never created, or deleted meanwhile.
+                // The user was not planned, or was deleted in the meantime.
                 Ok(of) if of.user.id.is_none() => match self.may_create(claim) {
                     Err(refusal) => decisions.fail(refusal),
                     Ok(()) => {
@@ -119,7 +119,7 @@ impl Validator {
                         is_planned = false;
                     }
                 },
-                Ok(of) => match plan.settle(&mut given, &mut decisions, of, now) {
+                Ok(of) => match plan.settle(&mut changes, &mut decisions, of, now) {
                     Ok(new) => events.extend(new.into_iter().map(|new| (claim.origin(), new))),
                     Err(license) => {
                         plan.add_license(license, claim.scope);
@@ -132,24 +132,24 @@ impl Validator {
             return Ok(None);
         }
         decisions.complete(&mut tx).await?;
-        if !given.write(&mut tx, now).await? {
+        if !changes.write(&mut tx, now).await? {
             return Ok(None);
         }
         events::record(&mut tx, &events, now).await?;
         tx.commit().await?;
-        self.metrics.seats_taken.inc_by(given.seats.len() as u64);
-        self.metrics.seats_reclaimed.inc_by(given.freed.len() as u64);
-        self.note(&mut decisions);
+        self.metrics.seats_taken.inc_by(changes.seats.len() as u64);
+        self.metrics.seats_reclaimed.inc_by(changes.freed.len() as u64);
+        self.record(&mut decisions);
         let answer = |answer: Option<ValidationResult>| answer.unwrap_or(Err(Error::Internal));
         Ok(Some(decisions.into_results().into_iter().map(answer).collect()))
     }
 }
 
-/// What a batch may write: the users it creates, and the licenses whose seats it assigns. Every
-/// node creates and locks them in the same order.
+/// Records that a batch creates and locks: users, and licenses whose seats it assigns. All nodes do so in
+/// the same order.
 #[derive(Default)]
 struct BatchPlan<'a> {
-    /// Each with the first request that needs it.
+    /// New users, each with the first claim that needs it.
     users: BTreeMap<(Scope, &'a ExternalId), &'a Claim>,
     licenses: BTreeMap<LicenseId, Scope>,
 }
@@ -159,7 +159,7 @@ impl<'a> BatchPlan<'a> {
         self.users.entry(claim.user()).or_insert(claim);
     }
 
-    /// Drops the user if it was planned to be created for this claim. Returns whether it was.
+    /// Removes the user from the plan if it was to be created for this claim. Returns whether it was.
     fn remove_user(&mut self, claim: &'a Claim) -> bool {
         let first = self.users.get(&claim.user());
         let is_first = first.is_some_and(|first| std::ptr::eq(*first, claim));
@@ -201,35 +201,35 @@ impl<'a> BatchPlan<'a> {
         Ok(new().map(|(claim, user)| (claim.origin(), NewEvent::user_created(user))).collect())
     }
 
-    /// What is given of the locked licenses of users who were found.
-    async fn given(
+    /// Reads what decisions on the locked licenses need.
+    async fn seat_changes(
         &self,
         conn: &mut Conn,
         found: &HashMap<BatchSlot, BatchHit>,
         kept: &BTreeSet<ActivationId>,
         requests: usize,
         now: Timestamp,
-    ) -> Result<Given> {
+    ) -> Result<SeatChanges> {
         let all = found
             .values()
             .flat_map(|hit| hit.user.licenses.iter().map(|assigned| (hit.auth.scope, assigned)));
         let locked: Vec<_> = all.filter(|(_, it)| self.locks(it.license.id)).collect();
-        Given::find(conn, &locked, kept, requests, now).await
+        SeatChanges::find(conn, &locked, kept, requests, now).await
     }
 
-    /// Decides a request, and returns the events of what it changes.
+    /// Decides a request, and returns the events of its changes.
     fn settle<'d>(
         &self,
-        given: &mut Given,
+        changes: &mut SeatChanges,
         decisions: &mut Decisions<'d>,
         of: Admitted<'d>,
         now: Timestamp,
     ) -> std::result::Result<Vec<NewEvent>, Unlocked> {
         let (user, product, mut events) = (&of.request.user, of.request.product, Vec::new());
         let user = (user, of.user.licenses.as_slice());
-        match given.settle(of.scope, user, product, |id| self.locks(id), now, &mut events)? {
-            Settled::Refused(reason, license) => decisions.refuse(of, reason, license.as_ref()),
-            Settled::Accepted(assigned, seat) => decisions.accept(of, &assigned, &seat),
+        match changes.settle(of.scope, user, product, |id| self.locks(id), now, &mut events)? {
+            UserOutcome::Refused(reason, license) => decisions.refuse(of, reason, license.as_ref()),
+            UserOutcome::Accepted(assigned, seat) => decisions.accept(of, &assigned, &seat),
         }
         Ok(events)
     }

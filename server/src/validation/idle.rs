@@ -1,8 +1,9 @@
-//! Idle seats of floating licenses, which others may take over.
+//! Idle seats of floating licenses, which other users may take over.
 //!
-//! Nobody who could ask is idle. A holder who is answered has a check in the database that is
-//! younger than half of the idle time ([`must_be_written`]); a seat is idle after the whole of it.
-//! Time counts only while licd could be asked, and by a clock that all nodes share.
+//! A seat is idle only if its holder could have validated and did not. Each response to a holder leaves
+//! a check in the database that is younger than half of the idle time ([`must_be_written`]), and a seat
+//! is idle after the whole idle time. Only time in which licd was up counts, by a clock that all nodes
+//! share.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,44 +17,45 @@ use crate::store::uptime::{self, LONGEST_GAP, Uptime};
 use crate::store::validations::AssignedLicense;
 use crate::store::{Scope, World};
 
-/// What the idle time is exceeded by: two clocks may differ, and checks take time to be written.
+/// Time beyond the idle time after which a seat is idle, because clocks differ and checks are written
+/// with a delay.
 const MARGIN: TimeDelta = TimeDelta::seconds(30);
-/// The most by which the clock of a node that takes seats over may differ from the shared one.
-const LARGEST_OFFSET: TimeDelta = TimeDelta::seconds(10);
+/// Maximum difference between the shared clock and that of a node that takes seats over.
+const MAX_OFFSET: TimeDelta = TimeDelta::seconds(10);
 
-/// Whether the check of this seat must be in the database before its user is answered, or the
-/// license waits for its first validation.
+/// Whether a validation must be written before its response: because the stored check of this seat is too
+/// old, or because the license starts with its first validation.
 pub fn must_be_written(assigned: &AssignedLicense, seat: &Activation, now: Timestamp) -> bool {
     let is_old = |idle: SeatIdleMinutes| {
         let age = now.since(seat.last_checked_at);
-        // Checked in the future: another node's clock is ahead, or this one's behind.
+        // A check in the future means that the clock of another node is ahead, or this clock is behind.
         age > idle.duration() / 2 || age < -MARGIN
     };
     assigned.terms.starts_with_days.is_some() || assigned.idle_time().is_some_and(is_old)
 }
 
-/// Notes that licd answers: seats become idle only while it does. Returns by how much this node's
-/// clock is ahead of the one that all nodes share, if there is one.
-pub async fn note_uptime(db: &Db) -> Result<Option<TimeDelta>> {
+/// Records that licd is up, because seats become idle only in that time. Returns by how much this
+/// node's clock is ahead of the shared clock, if there is one.
+pub async fn record_uptime(db: &Db) -> Result<Option<TimeDelta>> {
     let mut tx = db.begin().await?;
     let offset = uptime::note(&mut tx, Timestamp::now()).await?;
     tx.commit().await?;
     Ok(offset)
 }
 
-/// A full license, or one that may become full, of which seats are wanted.
+/// A license that is full, or may become full, and of which users want seats.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct ContestedLicense {
     pub scope: Scope,
     pub license: LicenseId,
     pub idle: SeatIdleMinutes,
-    /// How many of its holders are looked at.
+    /// Maximum number of seats to examine.
     pub seats: i32,
 }
 
-impl Wanted {
-    /// None unless seats of the license may be taken over by one of so many `requests`.
-    pub fn of(
+impl ContestedLicense {
+    /// Returns `None` unless one of the `requests` may have to take over a seat of the license.
+    pub fn new(
         scope: Scope,
         assigned: &AssignedLicense,
         requests: i32,
@@ -61,47 +63,47 @@ impl Wanted {
     ) -> Option<Self> {
         let (license, idle) = (assigned.license.id, assigned.idle_time()?);
         let free = assigned.license.max_seats?.get() - assigned.seats_used;
-        // As many more may be held by users who are answered too, and keep theirs.
+        // Doubled, because each request may come from the holder of an idle seat, which then stays.
         let seats = requests.saturating_mul(2).saturating_sub(free);
         let may_be = requests > free && assigned.may_have_idle_seats(now);
         may_be.then_some(Self { scope, license, idle, seats })
     }
 }
 
-/// The idle seats of some licenses.
+/// Idle seats by license.
 #[derive(Default)]
-pub struct IdleSeats(BTreeMap<LicenseId, OfLicense>);
+pub struct IdleSeats(BTreeMap<LicenseId, LicenseIdleSeats>);
 
 #[derive(Default)]
-struct OfLicense {
+struct LicenseIdleSeats {
     idle: VecDeque<HeldSeat>,
-    /// When the next seat can become idle at the earliest; none if that must not be noted.
+    /// Earliest time at which the next seat can become idle. `None` if it must not be stored.
     next: Option<Timestamp>,
-    /// Seats that were not checked since may be taken over; none: no seat may.
+    /// Seats that were last checked before this time may be taken over. `None` if no seat may.
     since: Option<Timestamp>,
 }
 
 impl IdleSeats {
-    /// Finds the idle seats of `wanted`, without those that are `kept`.
+    /// Finds the idle seats of `wanted`, except for the `kept` seats.
     pub async fn find(
         conn: &mut Conn,
-        wanted: &[Wanted],
+        wanted: &[ContestedLicense],
         kept: &BTreeSet<ActivationId>,
         now: Timestamp,
     ) -> Result<Self> {
-        let mut found: BTreeMap<LicenseId, OfLicense> = BTreeMap::new();
+        let mut found: BTreeMap<LicenseId, LicenseIdleSeats> = BTreeMap::new();
         if wanted.is_empty() {
             return Ok(Self(found));
         }
         let uptime = uptime::find(conn).await?;
         let mut rows = Vec::new();
         for one in wanted {
-            let of = match counts_since(uptime.as_ref(), one.idle, now) {
+            let of = match idle_before(uptime.as_ref(), one.idle, now) {
                 Ok(since) => {
                     rows.push(BatchRow::license(one.scope, one.license, one.seats));
-                    OfLicense { since: Some(since), ..OfLicense::default() }
+                    LicenseIdleSeats { since: Some(since), ..LicenseIdleSeats::default() }
                 }
-                Err(next) => OfLicense { next, ..OfLicense::default() },
+                Err(next) => LicenseIdleSeats { next, ..LicenseIdleSeats::default() },
             };
             found.insert(one.license, of);
         }
@@ -118,7 +120,7 @@ impl IdleSeats {
         Ok(Self(found))
     }
 
-    /// Takes as many idle seats of the full license as make one free, or none if there are fewer.
+    /// Takes as many idle seats of the full license as needed to have one free. `None` if too few are idle.
     pub fn take_for_one(&mut self, full: &AssignedLicense) -> Option<Vec<HeldSeat>> {
         let needed = full.seats_used + 1 - full.license.max_seats?.get();
         let needed = usize::try_from(needed).ok()?;
@@ -126,19 +128,19 @@ impl IdleSeats {
         (idle.len() >= needed).then(|| idle.drain(..needed).collect())
     }
 
-    /// Notes that a seat was used by its holder in this batch and may not be taken over.
+    /// Excludes a seat whose holder used it in this batch.
     pub fn keep(&mut self, seat: &Activation) {
         if let Some(of) = self.0.get_mut(&seat.license_id) {
             of.idle.retain(|idle| idle.seat.id != seat.id);
         }
     }
 
-    /// When the next seat of the license can become idle, if that may be noted.
+    /// Returns the earliest time at which a seat of the license can become idle, if it may be stored.
     pub fn next(&self, license: LicenseId) -> Option<Timestamp> {
         self.0.get(&license)?.next
     }
 
-    /// The row that frees a seat only if it is still idle.
+    /// Returns the row that frees a seat if it is still idle.
     pub fn row(&self, world: World, held: &HeldSeat) -> BatchRow<'static> {
         let Activation { id, user_id, license_id, .. } = held.seat;
         let since = self.0.get(&license_id).and_then(|of| of.since);
@@ -147,9 +149,9 @@ impl IdleSeats {
     }
 }
 
-/// Since when a seat must not have been checked to be idle; or when that is to be asked again, if
-/// it may be noted.
-fn counts_since(
+/// Returns the time of the last check before which a seat is idle. If no seat can be idle now, fails with
+/// the earliest time at which one can, if it may be stored.
+fn idle_before(
     uptime: Option<&Uptime>,
     idle: SeatIdleMinutes,
     now: Timestamp,
@@ -158,14 +160,14 @@ fn counts_since(
         return Err(None);
     };
     let (shared, idle) = (shared.unwrap_or(now), idle.duration());
-    if shared.since(now).abs() > LARGEST_OFFSET || shared.since(*seen_at).abs() > LONGEST_GAP {
+    if shared.since(now).abs() > MAX_OFFSET || shared.since(*seen_at).abs() > LONGEST_GAP {
         return Err(None);
     }
     if let (Some(resumed), Some(away)) = (resumed_at, away_seconds) {
         let matters = idle < TimeDelta::seconds(10 * away);
-        let all_were_asked = resumed.plus(idle);
-        if matters && shared < all_were_asked {
-            return Err(Some(all_were_asked));
+        let every_holder_had_time = resumed.plus(idle);
+        if matters && shared < every_holder_had_time {
+            return Err(Some(every_holder_had_time));
         }
     }
     Ok(shared.plus(-(idle + MARGIN)))

@@ -1,10 +1,9 @@
-//! Outcomes of validations, counted in memory and added to the database every few seconds, so that
-//! counting writes nothing during a validation. A crash loses the last few seconds. A portion whose
-//! commit was not confirmed is written again and may count twice, which is acceptable for
-//! statistics.
+//! Outcomes of validations, counted in memory and added to the database every few seconds, so that a
+//! validation writes nothing for them. A crash loses the last few seconds. A batch whose commit was not
+//! confirmed is written again and may count twice, which is acceptable for statistics.
 //!
-//! Memory is bounded. Beyond the bounds, for example while the database is unavailable, some
-//! outcomes are not counted or lose their users. The log says how many.
+//! Memory is bounded. Beyond the bounds, for example while the database is unavailable, some outcomes
+//! are not counted or lose their users. licd logs how many.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,76 +16,76 @@ use crate::db::{Db, Result};
 use crate::store::Scope;
 use crate::store::outcomes::{self, OutcomeCount};
 
-/// How many counts are kept until they are written: five outcomes for 10 thousand worlds. The
-/// outcomes of further worlds are not counted.
+/// Maximum number of unwritten counts: five outcomes for 10,000 worlds. Outcomes of further worlds are
+/// not counted.
 const MAX_COUNTS: usize = 50_000;
-/// How many refused users are kept until they are written, one for each reason. Further ones are
-/// only counted.
+/// Maximum number of unwritten refused users, counted once for each reason. Further refusals are counted
+/// without their user.
 const MAX_REFUSALS: usize = 10_000;
-/// How many rows one statement writes; others can write between two.
-const PORTION: usize = 500;
-/// How long outcomes are kept.
-const KEPT: TimeDelta = TimeDelta::days(30);
+/// Maximum number of rows per statement. Other writers can go in between.
+const BATCH: usize = 500;
+/// Time for which outcomes are stored.
+const RETENTION: TimeDelta = TimeDelta::days(30);
 
 /// A validation that ended with a decision.
 pub struct DecidedValidation<'a> {
     pub scope: Scope,
     pub user: &'a ExternalId,
-    /// None if the user is licensed.
+    /// `None` if the user is licensed.
     pub reason: Option<Reason>,
     /// The license that gave the reason.
     pub license: Option<LicenseId>,
 }
 
-/// The outcomes that are not written yet.
+/// Outcomes that are not written yet.
 #[derive(Default)]
 pub struct OutcomeCounts {
-    noted: Mutex<Noted>,
-    /// Held while a portion is written, when its rows are neither noted nor stored.
+    pending: Mutex<PendingOutcomes>,
+    /// Locked while rows are written, because they are then neither pending nor stored.
     writing: tokio::sync::Mutex<()>,
 }
 
 impl OutcomeCounts {
     /// Counts validations that were decided together.
-    pub fn note_batch<'a>(
+    pub fn record_batch<'a>(
         &self,
         decided: impl Iterator<Item = DecidedValidation<'a>>,
         now: Timestamp,
     ) {
         let hour = hour_of(now);
-        let mut noted = self.noted.lock();
+        let mut pending = self.pending.lock();
         for DecidedValidation { scope, user, reason, license } in decided {
-            noted.count(scope, OutcomeCount { hour, reason, count: 1 });
+            pending.count(scope, OutcomeCount { hour, reason, count: 1 });
             if let Some(reason) = reason {
                 let id = RefusalId::new(now);
                 let refusal = RefusalCount { id, license, count: 1, first_at: now, last_at: now };
-                noted.refuse((scope, hour, reason), user, refusal);
+                pending.refuse((scope, hour, reason), user, refusal);
             }
         }
     }
 
-    /// How many counts and refused users are not written yet.
+    /// Returns the number of counts and refused users that are not written yet.
     pub fn unwritten(&self) -> usize {
-        let noted = self.noted.lock();
-        noted.counts.len() + noted.users
+        let pending = self.pending.lock();
+        pending.counts.len() + pending.users
     }
 
-    /// Writes the noted outcomes, in portions. Those that cannot be written are noted again.
-    /// Concurrent calls wait for each other.
+    /// Writes the outcomes in batches. Outcomes that cannot be written stay pending. Concurrent calls wait
+    /// for each other.
     pub async fn flush(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
-        let taken = std::mem::take(&mut *self.noted.lock());
+        let taken = std::mem::take(&mut *self.pending.lock());
         taken.report_dropped();
         let mut unwritten = Unwritten::from(taken);
         let written = unwritten.write(db).await;
-        self.noted.lock().put_back(unwritten);
+        self.pending.lock().put_back(unwritten);
         written
     }
 }
 
-/// Deletes the outcomes of old hours in portions, and lets others write in between.
+/// Deletes outcomes older than [`RETENTION`] in batches. Other writers can go in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
-    let since = now.plus(-KEPT);
+    let since = now.plus(-RETENTION);
     while outcomes::forget_old_counts(&mut db.write().await?, since).await? {}
     while outcomes::forget_old_refusals(&mut db.write().await?, since).await? {}
     Ok(())
@@ -95,16 +94,16 @@ pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
 /// Refusals in one world, in one hour, for one reason.
 type RefusalKey = (Scope, Timestamp, Reason);
 
-/// The maps are sorted, so that every node writes its rows in the same order.
+/// Unwritten outcomes. The maps are sorted, so that all nodes write rows in the same order.
 #[derive(Default)]
-struct Noted {
+struct PendingOutcomes {
     counts: BTreeMap<(Scope, Timestamp, Option<Reason>), i64>,
     refusals: BTreeMap<RefusalKey, BTreeMap<ExternalId, RefusalCount>>,
-    /// How many users are in `refusals`.
+    /// Number of users in `refusals`.
     users: usize,
-    /// How many validations were not counted.
+    /// Number of validations that were not counted.
     uncounted: i64,
-    /// How many refusals were counted without their user.
+    /// Number of refusals that were counted without their user.
     without_user: i64,
 }
 
@@ -130,7 +129,7 @@ impl RefusalCount {
     }
 }
 
-impl Noted {
+impl PendingOutcomes {
     fn count(&mut self, scope: Scope, OutcomeCount { hour, reason, count }: OutcomeCount) {
         let is_full = self.counts.len() >= MAX_COUNTS;
         match self.counts.entry((scope, hour, reason)) {
@@ -183,16 +182,16 @@ impl Noted {
     }
 }
 
-/// Rows in their order. Portions are written from the end.
+/// Rows in order. Batches are written from the end.
 struct Unwritten {
     counts: Vec<(Scope, OutcomeCount)>,
     refusals: Vec<(Scope, UserRefusal)>,
 }
 
-impl From<Noted> for Unwritten {
-    fn from(noted: Noted) -> Self {
+impl From<PendingOutcomes> for Unwritten {
+    fn from(pending: PendingOutcomes) -> Self {
         let count = |((scope, hour, reason), count)| (scope, OutcomeCount { hour, reason, count });
-        let refusals = noted.refusals.into_iter().flat_map(|((scope, hour, reason), users)| {
+        let refusals = pending.refusals.into_iter().flat_map(|((scope, hour, reason), users)| {
             users.into_iter().map(move |(user_id, refusal)| {
                 let RefusalCount { id, license: license_id, count, first_at, last_at } = refusal;
                 let reason = Open::Known(reason);
@@ -201,7 +200,10 @@ impl From<Noted> for Unwritten {
                 (scope, refusal)
             })
         });
-        Self { counts: noted.counts.into_iter().map(count).collect(), refusals: refusals.collect() }
+        Self {
+            counts: pending.counts.into_iter().map(count).collect(),
+            refusals: refusals.collect(),
+        }
     }
 }
 
@@ -209,12 +211,12 @@ impl Unwritten {
     /// Writes until nothing remains, or the database fails.
     async fn write(&mut self, db: &Db) -> Result<()> {
         while !self.counts.is_empty() {
-            let rest = self.counts.len().saturating_sub(PORTION);
+            let rest = self.counts.len().saturating_sub(BATCH);
             outcomes::add_counts(&mut db.write().await?, &self.counts[rest..]).await?;
             self.counts.truncate(rest);
         }
         while !self.refusals.is_empty() {
-            let rest = self.refusals.len().saturating_sub(PORTION);
+            let rest = self.refusals.len().saturating_sub(BATCH);
             outcomes::add_refusals(&mut db.write().await?, &self.refusals[rest..]).await?;
             self.refusals.truncate(rest);
         }

@@ -1,12 +1,11 @@
-//! Natural batching: requests queue up, a worker takes those that are waiting and handles them
-//! together, and then takes those that arrived meanwhile. There is no timer: a lone request is
-//! handled immediately and alone, and the more requests arrive, the more of them share the cost.
-//! Where several batches may run in parallel, another one begins only when many requests are
-//! waiting, so that batches stay large.
+//! Natural batching. A worker takes the waiting requests, handles them together, and then takes those
+//! that arrived in the meantime. There is no timer: a single request is handled immediately, and the
+//! more requests arrive, the more of them share the cost. If several batches may run in parallel,
+//! another one starts only when many requests wait, so that batches stay large.
 //!
-//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)). Batches are
-//! limited in number and in cost, so that one tenant's expensive requests do not delay the cheap
-//! ones of others. The caller limits how long it waits.
+//! Tenants, and the keys of a tenant, are served round-robin (see [`fair`](crate::fair)). Batches are
+//! limited in size and cost, so that expensive requests of one tenant do not delay others. The caller
+//! limits how long it waits.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -28,38 +27,38 @@ use crate::metrics::{Metrics, QueueLabel};
 use crate::store::keys::Hash;
 use crate::supervise::supervise;
 
-/// How many requests may wait. Further ones are refused immediately.
+/// Maximum number of waiting requests. Further requests are refused immediately.
 const MAX_WAITING: usize = 4096;
-/// The most requests in a batch.
+/// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 256;
-/// The most requests in a batch per waiting tenant (or per key, if only one tenant waits) when there
-/// are several, so that callers with few requests wait for a shorter batch.
+/// Maximum number of requests in a batch per waiting tenant, if several wait, or per waiting key, if only
+/// one tenant does. It shortens the wait of callers with few requests.
 const MAX_SHARED: usize = 32;
-/// The most that a batch may cost; a typical request costs 1.
+/// Maximum cost of a batch. A typical request costs 1.
 const MAX_BATCH_COST: usize = 1024;
-/// How many requests must wait before another batch starts in parallel.
+/// Number of waiting requests from which another batch starts in parallel.
 const GOOD_BATCH: usize = 64;
-/// How long a batch may take before the database counts as unavailable.
+/// Time after which a batch fails because the database is unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-struct Waiting<Q, A> {
+struct QueuedRequest<Q, A> {
     request: Q,
     cost: usize,
     since: Instant,
     reply: oneshot::Sender<Result<A, Error>>,
 }
 
-/// The state shared by the sending end of the queue and its workers.
+/// State that the sending end of the queue and its workers share.
 struct Queue<Q, A> {
-    waiting: Mutex<FairQueue<Option<TenantId>, Hash, Waiting<Q, A>>>,
+    waiting: Mutex<FairQueue<Option<TenantId>, Hash, QueuedRequest<Q, A>>>,
     arrived: Notify,
     closed: AtomicBool,
-    /// How many batches are running. It grows only under the lock.
+    /// Number of running batches. It grows only under the lock of `waiting`.
     running: AtomicUsize,
 }
 
-/// The sending end of the queue. After its last clone is dropped, the workers handle the waiting
-/// requests and end.
+/// Sending end of the queue. After its last clone is dropped, the workers handle the waiting requests and
+/// end.
 pub struct BatchQueue<Q, A>(Arc<Open<Q, A>>);
 
 struct Open<Q, A>(Arc<Queue<Q, A>>);
@@ -82,12 +81,11 @@ where
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
-    /// Starts the workers, one for each batch that may run in parallel. `answer` returns one result
-    /// for each request, in their order. `note` is called with the outcome of each call of it,
-    /// including those that timed out.
+    /// Starts the workers, one for each batch that may run in parallel. `answer` returns a result for each
+    /// request, in order. `note` is called with the outcome of each call of `answer`, timeouts included.
     pub fn start<F, R, N>(
         name: &'static str,
-        most_batches: usize,
+        max_batches: usize,
         metrics: &Arc<Metrics>,
         answer: F,
         note: N,
@@ -105,21 +103,22 @@ where
         });
         let open = Self(Arc::new(Open(queue.clone())));
         let mut workers = JoinSet::new();
-        for _ in 0..most_batches {
+        for _ in 0..max_batches {
             let (queue, metrics) = (queue.clone(), metrics.clone());
             let (answer, note) = (answer.clone(), note.clone());
             workers.spawn(supervise(name, metrics.clone(), move || {
-                let measured = Measured::of(&metrics, name);
+                let measured = BatchMetrics::of(&metrics, name);
                 work(queue.clone(), measured, answer.clone(), note.clone())
             }));
         }
         (open, tokio::spawn(async { drop(workers.join_all().await) }))
     }
 
+    /// Queues a request and waits for its result. Fails with [`Error::Overloaded`] if the queue is full.
     pub async fn submit(&self, place: Placement, request: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
-        let waiting = Waiting { request, cost: place.cost, since: Instant::now(), reply };
+        let waiting = QueuedRequest { request, cost: place.cost, since: Instant::now(), reply };
         let pushed = queue.waiting.lock().push(place.tenant, place.key, waiting);
         let displaced = pushed.map_err(|_| Error::Overloaded)?;
         queue.arrived.notify_one();
@@ -130,42 +129,42 @@ where
         answer.await.map_err(|_| Error::Internal)?
     }
 
-    /// How many requests are waiting.
+    /// Returns the number of waiting requests.
     pub fn waiting(&self) -> usize {
         self.0.0.waiting.lock().len()
     }
 }
 
 impl<Q, A> Queue<Q, A> {
-    /// The next batch. None if nothing is waiting, or not enough to start another batch in
-    /// parallel. Requests whose callers have hung up are dropped.
-    fn take(&self) -> Option<(Vec<Waiting<Q, A>>, Running<'_>)> {
+    /// Takes the next batch. `None` if no request waits, or too few for another batch in parallel. Drops
+    /// requests whose callers have disconnected.
+    fn take(&self) -> Option<(Vec<QueuedRequest<Q, A>>, RunningBatch<'_>)> {
         let mut waiting = self.waiting.lock();
         if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {
             return None;
         }
         let (mut batch, mut cost) = (Vec::new(), 0);
-        let most = match waiting.sharers() {
+        let max_size = match waiting.sharers() {
             0 | 1 => MAX_BATCH,
             sharers => MAX_BATCH.min(sharers * MAX_SHARED),
         };
-        while batch.len() < most && cost < MAX_BATCH_COST {
+        while batch.len() < max_size && cost < MAX_BATCH_COST {
             let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
             cost += next.cost;
             batch.push(next);
         }
-        (!batch.is_empty()).then(|| (batch, Running::begin(&self.running)))
+        (!batch.is_empty()).then(|| (batch, RunningBatch::begin(&self.running)))
     }
 }
 
-/// The metrics of a queue's batches.
-struct Measured {
+/// Metrics of a queue's batches.
+struct BatchMetrics {
     size: Histogram,
     wait: Histogram,
     time: Histogram,
 }
 
-impl Measured {
+impl BatchMetrics {
     fn of(metrics: &Metrics, queue: &'static str) -> Self {
         let label = QueueLabel { queue };
         Self {
@@ -176,8 +175,8 @@ impl Measured {
     }
 }
 
-/// One of the workers, each of which runs one batch at a time.
-async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, measured: Measured, answer: F, note: N)
+/// A worker, which runs one batch at a time.
+async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, measured: BatchMetrics, answer: F, note: N)
 where
     Q: Clone,
     F: Fn(Vec<Q>) -> R,
@@ -202,8 +201,8 @@ where
     }
 }
 
-impl Measured {
-    async fn measure<Q, A, F, R, N>(&self, batch: Vec<Waiting<Q, A>>, answer: &F, note: &N)
+impl BatchMetrics {
+    async fn measure<Q, A, F, R, N>(&self, batch: Vec<QueuedRequest<Q, A>>, answer: &F, note: &N)
     where
         Q: Clone,
         F: Fn(Vec<Q>) -> R,
@@ -220,30 +219,30 @@ impl Measured {
     }
 }
 
-/// A running batch.
-struct Running<'a>(&'a AtomicUsize);
+/// A running batch, which ends when this is dropped.
+struct RunningBatch<'a>(&'a AtomicUsize);
 
-impl<'a> Running<'a> {
+impl<'a> RunningBatch<'a> {
     fn begin(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::AcqRel);
         Self(count)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningBatch<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-async fn settle<Q, A, F, R, N>(batch: Vec<Waiting<Q, A>>, answer: &F, note: &N)
+async fn settle<Q, A, F, R, N>(batch: Vec<QueuedRequest<Q, A>>, answer: &F, note: &N)
 where
     Q: Clone,
     F: Fn(Vec<Q>) -> R,
     R: Future<Output = Result<Vec<A>, Error>>,
     N: Fn(Result<(), &Error>),
 {
-    let split = |waiting: Waiting<Q, A>| (waiting.request, waiting.reply);
+    let split = |waiting: QueuedRequest<Q, A>| (waiting.request, waiting.reply);
     let (requests, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(split).unzip();
     let in_time = async |batch| {
         let outcome = timeout(BATCH_TIMEOUT, answer(batch)).await;
@@ -261,8 +260,8 @@ where
         // A request that the database cannot process must not fail the others in its batch.
         Err(Error::Internal) if requests.len() > 1 => {
             for (reply, request) in replies.into_iter().zip(requests) {
-                let alone = in_time(vec![request]).await;
-                drop(reply.send(alone.and_then(|mut one| one.pop().ok_or(Error::Internal))));
+                let result = in_time(vec![request]).await;
+                drop(reply.send(result.and_then(|mut one| one.pop().ok_or(Error::Internal))));
             }
         }
         Err(error) => {

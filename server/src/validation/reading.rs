@@ -1,12 +1,12 @@
-//! Batches that only read: users who hold a seat, or are refused, get their result from a single
-//! statement, and nothing is written. Each request is decided separately. Those that need a new
-//! user or a seat are left to `claims`.
+//! Batches that only read. One statement reads everything for users who hold a seat or are refused, and
+//! nothing is written. Each request is decided separately. Requests that need a write are deferred to
+//! `claims`.
 
 use std::collections::BTreeSet;
 
 use common::{ProductId, Timestamp};
 
-use super::batch::{Admitted, Decisions, ValidationResult, Validator, unknown_products};
+use super::batch::{Admitted, BatchValidator, Decisions, ValidationResult, unknown_products};
 use super::claims::Claim;
 use super::idle::must_be_written;
 use super::request::ValidationRequest;
@@ -15,15 +15,15 @@ use crate::error::Error;
 use crate::store::Scope;
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
-/// The result of a request in such a batch.
+/// Result of a request in a batch that only reads.
 pub enum Read {
     Answered(ValidationResult),
-    /// Something must be written first.
-    Left(Claim),
+    /// The request needs a write before its response.
+    NeedsWrite(Claim),
 }
 
-impl Validator {
-    /// Decides those of `requests` that need no writes, in their order.
+impl BatchValidator {
+    /// Decides the requests that need no write. Returns a result for each request, in order.
     pub async fn read(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
         let mut query = BatchQuery::default();
         let slots: Vec<_> =
@@ -41,26 +41,26 @@ impl Validator {
         }
         let unknown = unknown_products(&mut conn, admitted.iter().flatten()).await?;
         let mut decisions = Decisions::new(now);
-        let mut left = Vec::new();
+        let mut deferred = Vec::new();
         for admitted in admitted {
             match admitted {
                 Err(error) => decisions.fail(error),
-                Ok(of) => left.extend(decide_by_reading(&mut decisions, of, &unknown, now)),
+                Ok(of) => deferred.extend(decide_by_reading(&mut decisions, of, &unknown, now)),
             }
         }
         decisions.complete(&mut conn).await?;
         drop(conn);
-        self.note(&mut decisions);
-        let mut left = left.into_iter();
+        self.record(&mut decisions);
+        let mut deferred = deferred.into_iter();
         let read = |answer: Option<ValidationResult>| match answer {
             Some(answer) => Ok(Read::Answered(answer)),
-            None => left.next().map(Read::Left).ok_or(Error::Internal),
+            None => deferred.next().map(Read::NeedsWrite).ok_or(Error::Internal),
         };
         decisions.into_results().into_iter().map(read).collect()
     }
 }
 
-/// Decides one request, or leaves it and returns its claim.
+/// Decides a request, or defers it and returns its claim.
 fn decide_by_reading<'a>(
     decisions: &mut Decisions<'a>,
     of: Admitted<'a>,
@@ -87,6 +87,6 @@ fn decide_by_reading<'a>(
             return None;
         }
     };
-    decisions.leave();
+    decisions.defer();
     Some(Claim { request: of.request.clone(), key: of.key, scope: of.scope, license })
 }

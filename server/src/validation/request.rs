@@ -1,4 +1,4 @@
-//! A waiting request to validate a user.
+//! A request to validate a user, as it waits in the queue.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::store::keys::Hash;
 
 #[derive(Clone)]
 pub struct ValidationRequest {
-    /// The hash of its key.
+    /// Hash of the key.
     pub key: Hash,
     /// Filled in once the batch has looked up the key.
     pub caller: CallerInfo,
-    /// The request's id, recorded in events.
+    /// Id of the request, which its events record.
     pub request_id: Arc<str>,
     pub user: ExternalId,
     pub product: Option<ProductId>,

@@ -1,32 +1,34 @@
-//! The decision: whether a user with these licenses is licensed.
+//! The decision whether a user is licensed.
 //!
-//! It is pure: everything it needs is an argument, and it has no side effects. The tests contain
-//! the specification's table of conditions.
+//! [`decide`] is a pure function of licenses and a time. The tests contain the specification's table of
+//! conditions (section 3).
 
 use common::{Activation, License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
 
+/// Decision of a validation.
 #[derive(Clone, Copy, Debug)]
 pub enum Decision<'l> {
-    /// Valid: the user already holds this seat on the license.
+    /// Valid: the user holds this seat on the license.
     Keep(&'l AssignedLicense, &'l Activation),
-    /// Valid, after the user takes a free seat on the license.
+    /// Valid after the user has taken a free seat on the license.
     Take(&'l AssignedLicense),
-    /// Valid, if a seat of the floating license is idle, which the user then takes over.
+    /// Valid after the user has taken over an idle seat of the floating license, if there is one.
     TakeOver(&'l AssignedLicense),
-    /// Not valid. The license is the one that gave the reason: the selected one if it has no free
-    /// seat, otherwise the first with the most fixable fault. None if the user has no license.
+    /// Not valid. The license is the one that gave the reason: the selected license if it has no free seat,
+    /// otherwise the first one with the most fixable fault. `None` if the user has no license.
     Refuse(Reason, Option<&'l License>),
 }
 
-/// Decides. `licenses` are in the order of their places, and in that of assignment. The first one
-/// that is active and before its end decides if it has a seat for the user. Otherwise, in order:
+/// Decides for a user with these licenses, which are ordered by place and then by assignment. A license
+/// is *in force* if it is active and before its end. The first license in force decides if it has a
+/// seat for the user. Otherwise the decision is, in this order:
 ///
-/// 1. the first one in force on which the user holds a seat: a seat holder is never refused;
-/// 2. the first one with a seat behind those that were put first and have none, up to and including
-///    the first that was not put first: a claim never shuts out a user;
-/// 3. the first one in its grace period that has a seat.
+/// 1. the first license in force on which the user holds a seat, because a seat holder is never refused;
+/// 2. the next license in force that has a seat. All licenses that were put first are considered, and
+///    one more, because a claim must never turn a valid answer into a refusal;
+/// 3. the first license in its grace period that has a seat.
 pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
@@ -60,8 +62,8 @@ pub fn decide(
     }
 }
 
-/// The licenses in force that are examined for a free seat: those that were put first, and the
-/// first of the others, up to the first one with a seat.
+/// Returns the licenses in force that are examined for a free seat, up to the first that has one: the
+/// licenses that were put first, and the first of the others.
 fn reached(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
@@ -80,7 +82,7 @@ fn reached(
     reached
 }
 
-/// How the user gets a seat on the license, if the user holds one, or one is free or may be idle.
+/// Returns how the user gets a seat on the license. `None` if no seat is held, free, or possibly idle.
 fn grant(assigned: &AssignedLicense, now: Timestamp) -> Option<Decision<'_>> {
     match &assigned.seat {
         Some(seat) => Some(Decision::Keep(assigned, seat)),
@@ -96,7 +98,7 @@ pub fn is_valid(assigned: &AssignedLicense, now: Timestamp) -> bool {
     fault(license, now).is_none() || license.is_in_grace(terms, now)
 }
 
-/// The verdict of a validation on each license, for explanations.
+/// Returns the verdict of a validation on each license, for explanations.
 pub fn verdicts(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
@@ -123,7 +125,7 @@ pub fn verdicts(
     licenses.iter().map(verdict).collect()
 }
 
-/// The fault of a license, ordered from least to most fixable.
+/// Fault of a license, ordered from least to most fixable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Revoked,

@@ -67,7 +67,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "delivery",
             "events::*",
             "store::*",
-            "validation::given",
+            "validation::seat_changes",
             "validation::idle",
             "validation::last_checks",
             "validation::verdict",

@@ -1,4 +1,4 @@
-//! Noted checks are bounded, never go back in time, and apply to one seat only.
+//! Pending checks are bounded, never go back in time, and apply to one seat only.
 
 use common::{LicenseId, Timestamp, UserId};
 
@@ -13,13 +13,13 @@ fn at(seat: &Activation, time: Timestamp) -> Activation {
 }
 
 #[test]
-fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
+fn a_seat_shows_the_latest_of_stored_and_pending_checks() {
     let (checks, now) = (LastChecks::default(), Timestamp::now());
     let [earlier, later] = [-5, 5].map(|seconds| now.plus(chrono::Duration::seconds(seconds)));
     let (own, other) = (seat(now), seat(now));
-    checks.note([(1.into(), &own)].into_iter());
+    checks.record([(1.into(), &own)].into_iter());
     // A batch that began earlier ends later.
-    checks.note([(1.into(), &at(&own, earlier))].into_iter());
+    checks.record([(1.into(), &at(&own, earlier))].into_iter());
     for (stored, shown) in [(earlier, now), (now, now), (later, later)] {
         let mut read = at(&own, stored);
         checks.show(&mut read);
@@ -35,16 +35,16 @@ fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
 }
 
 #[test]
-fn beyond_the_bound_checks_are_dropped_and_counted() {
+fn checks_beyond_the_limit_are_dropped_and_counted() {
     let (checks, now) = (LastChecks::default(), Timestamp::now());
     let first = seat(now);
-    checks.note([(1.into(), &first)].into_iter());
-    let others: Vec<_> = (0..MAX_NOTED + 6).map(|_| seat(now)).collect();
-    checks.note(others.iter().map(|seat| (1.into(), seat)));
-    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7));
+    checks.record([(1.into(), &first)].into_iter());
+    let others: Vec<_> = (0..MAX_PENDING + 6).map(|_| seat(now)).collect();
+    checks.record(others.iter().map(|seat| (1.into(), seat)));
+    assert_eq!(checks.unwritten_and_dropped(), (MAX_PENDING, 7));
     let later = now.plus(chrono::Duration::seconds(1));
-    checks.note([(1.into(), &at(&first, later))].into_iter());
-    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7), "a noted seat is updated");
+    checks.record([(1.into(), &at(&first, later))].into_iter());
+    assert_eq!(checks.unwritten_and_dropped(), (MAX_PENDING, 7), "a pending check is updated");
     let mut read = first;
     checks.show(&mut read);
     assert_eq!(read.last_checked_at, later);

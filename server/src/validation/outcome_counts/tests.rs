@@ -1,4 +1,4 @@
-//! Counting in memory: how counts add up, and what is kept beyond the bounds.
+//! Counting in memory: counts add up, and the limits hold.
 
 use common::{Mode, Name, TenantId};
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ fn user(name: &str) -> ExternalId {
     name.parse().unwrap()
 }
 
-/// Notes a validation, and returns the license that gave the reason.
+/// Counts a validation, and returns the license that gave the reason.
 fn note(
     outcomes: &OutcomeCounts,
     name: &str,
@@ -33,15 +33,15 @@ fn note(
 ) -> Option<LicenseId> {
     let (scope, user, license) = (scope(), user(name), reason.map(|_| LicenseId::new(now)));
     let decided = DecidedValidation { scope, user: &user, reason, license };
-    outcomes.note_batch([decided].into_iter(), now);
+    outcomes.record_batch([decided].into_iter(), now);
     license
 }
 
 fn take(outcomes: &OutcomeCounts) -> Unwritten {
-    std::mem::take(&mut *outcomes.noted.lock()).into()
+    std::mem::take(&mut *outcomes.pending.lock()).into()
 }
 
-/// Each count as hour, outcome and number.
+/// Returns each count as hour, outcome and number.
 fn counts(unwritten: &Unwritten) -> Vec<(String, &'static str, i64)> {
     let counts = unwritten.counts.iter().map(|(_, count)| count);
     counts
@@ -85,15 +85,15 @@ fn the_refusals_of_a_user_add_up() {
     assert_eq!(ada.license_id, licenses[1], "of the last refusal");
 }
 
-/// Counts that could not be written are added to those noted meanwhile.
+/// Counts that could not be written are added to those that came in the meantime.
 #[test]
-fn what_is_put_back_adds_up() {
+fn unwritten_counts_are_added_again() {
     let outcomes = OutcomeCounts::default();
     note(&outcomes, "ada", Some(Reason::Revoked), after(1));
     let unwritten = take(&outcomes);
     let first = unwritten.refusals[0].1.clone();
     note(&outcomes, "ada", Some(Reason::Revoked), after(2));
-    outcomes.noted.lock().put_back(unwritten);
+    outcomes.pending.lock().put_back(unwritten);
     let both = take(&outcomes);
     assert_eq!(counts(&both), [("12".into(), "revoked", 2)]);
     let both = &both.refusals[0].1;
@@ -102,7 +102,7 @@ fn what_is_put_back_adds_up() {
     assert_ne!(both.license_id, first.license_id, "the later license stays");
 }
 
-/// Beyond the bound, new users are only counted; those already kept are still updated.
+/// Beyond the limit, new users are only counted. Users that are already known are still updated.
 #[test]
 fn refused_users_are_bounded() {
     let outcomes = OutcomeCounts::default();
@@ -110,15 +110,15 @@ fn refused_users_are_bounded() {
         note(&outcomes, &format!("user-{number}"), Some(Reason::NoLicense), noon());
     }
     note(&outcomes, "user-0", Some(Reason::NoLicense), after(1));
-    assert_eq!(outcomes.noted.lock().without_user, 5);
+    assert_eq!(outcomes.pending.lock().without_user, 5);
     let taken = take(&outcomes);
     assert_eq!(taken.refusals.len(), MAX_REFUSALS);
     assert_eq!(taken.refusals[0].1.count, 2);
     assert_eq!(counts(&taken), [("12".into(), "no_license", MAX_REFUSALS as i64 + 6)]);
     note(&outcomes, "new", Some(Reason::NoLicense), noon());
-    outcomes.noted.lock().put_back(taken);
-    assert_eq!(outcomes.noted.lock().users, MAX_REFUSALS, "what is put back has the same bound");
-    assert_eq!(outcomes.noted.lock().without_user, 1);
+    outcomes.pending.lock().put_back(taken);
+    assert_eq!(outcomes.pending.lock().users, MAX_REFUSALS, "the same limit applies");
+    assert_eq!(outcomes.pending.lock().without_user, 1);
 }
 
 #[test]
@@ -129,15 +129,15 @@ fn counts_are_bounded() {
         note(&outcomes, "ada", None, after(hour * 3600));
     }
     note(&outcomes, "ada", None, after(1));
-    assert_eq!(outcomes.noted.lock().uncounted, 3);
+    assert_eq!(outcomes.pending.lock().uncounted, 3);
     let taken = take(&outcomes);
     assert_eq!(taken.counts.len(), MAX_COUNTS);
     assert_eq!(taken.counts[0].1.count, 2);
 }
 
-/// While the database is unavailable, counts are kept, and they are written once when it is back.
+/// While the database is unavailable, counts stay in memory. They are written once it is back.
 #[tokio::test]
-async fn what_cannot_be_written_is_written_later() {
+async fn unwritten_counts_are_written_later() {
     let folder = TempDir::new().unwrap();
     let url = format!("sqlite://{}", folder.path().join("licd.db").display()).parse().unwrap();
     let db = Db::open(&url).await.unwrap();

@@ -1,6 +1,6 @@
-//! The promises of the queue: an exact bound, one result for each request in its position, and no
-//! request that suffers from another. The tests block and release the worker themselves, so that
-//! they know what is waiting.
+//! The queue has an exact limit, returns a result for each request in its position, and no request
+//! suffers from another. The tests block and release the worker, so that they know which requests
+//! wait.
 
 mod overload;
 
@@ -17,24 +17,24 @@ use tokio::task::JoinHandle;
 use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Placement};
 use crate::error::Error;
 
-/// All of these requests are made with one key.
+/// The placement of requests that share a key.
 const PLACE: Placement = Placement { tenant: None, key: [0; 32], cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-/// A worker that returns each request as its result, for as many batches as it is allowed to.
+/// A worker that returns each request as its result, for as many batches as the test allows.
 struct Held {
     batcher: BatchQueue<usize, usize>,
     worker: JoinHandle<()>,
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
     batches: Arc<Mutex<Vec<Vec<usize>>>>,
-    /// The outcome of each call.
+    /// Outcome of each call.
     ends: Arc<Mutex<Vec<Result<(), Error>>>>,
 }
 
 impl Held {
-    /// `verdict` decides whether a batch succeeds.
+    /// Starts a queue. `verdict` decides whether a batch succeeds.
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (batches, ends) = (Arc::<Mutex<Vec<Vec<usize>>>>::default(), Arc::default());
@@ -58,7 +58,7 @@ impl Held {
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
-    /// With a first request in progress, so that all others wait.
+    /// Starts a queue with a first request in progress, so that all others wait.
     async fn busy(verdict: fn(&[usize]) -> Result<(), Error>) -> (Self, Asking<usize>) {
         let held = Self::start(verdict);
         let mut first = held.submit(usize::MAX);
@@ -73,7 +73,7 @@ impl Held {
         Box::pin(async move { batcher.submit(PLACE, request).await })
     }
 
-    /// Submits all of them, and they wait.
+    /// Submits requests, all of which wait.
     fn queue(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Asking<usize>> {
         let mut asking: Vec<_> = requests.into_iter().map(|n| self.submit(n)).collect();
         assert!(asking.iter_mut().all(is_waiting));
@@ -81,7 +81,7 @@ impl Held {
     }
 
     /// Lets the worker handle everything from now on.
-    fn let_go(&self) {
+    fn release(&self) {
         self.allowed.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
@@ -117,13 +117,13 @@ async fn answers<A>(asking: Vec<Asking<A>>) -> Vec<Result<A, Error>> {
 }
 
 #[tokio::test]
-async fn one_more_than_the_queue_holds_is_refused_at_once() {
+async fn a_request_beyond_the_limit_is_refused_immediately() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let waiting = held.queue(0..MAX_WAITING);
     for _ in 0..3 {
         assert!(is_refused(held.submit(MAX_WAITING)));
     }
-    held.let_go();
+    held.release();
     assert_eq!(first.await, Ok(usize::MAX));
     let expected: Vec<_> = (0..MAX_WAITING).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected, "each gets its own result");
@@ -168,10 +168,10 @@ async fn refused_requests_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_waits_is_answered_together_and_whoever_comes_alone_at_once() {
+async fn waiting_requests_share_a_batch_and_a_single_one_runs_immediately() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let waiting = held.queue(0..5);
-    held.let_go();
+    held.release();
     first.await.unwrap();
     answers(waiting).await;
     assert_eq!(held.submit(9).await, Ok(9));
@@ -179,34 +179,33 @@ async fn what_waits_is_answered_together_and_whoever_comes_alone_at_once() {
 }
 
 #[tokio::test]
-async fn a_bad_question_fails_nobody_else() {
+async fn a_request_that_fails_does_not_fail_others() {
     let bad = |batch: &[usize]| if batch.contains(&2) { Err(Error::Internal) } else { Ok(()) };
     let (held, first) = Held::busy(bad).await;
     let waiting = held.queue(0..5);
-    held.let_go();
+    held.release();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, [Ok(0), Ok(1), Err(Error::Internal), Ok(3), Ok(4)]);
 }
 
-/// Including a batch that timed out and never returns.
+/// This includes a batch that timed out and never returns.
 #[tokio::test]
 async fn the_end_of_each_batch_is_noted() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     assert_eq!(first.await, Err(Error::Unavailable), "the worker stays blocked");
     assert_eq!(held.ends(), [Err(Error::Unavailable)]);
-    held.let_go();
+    held.release();
     assert_eq!(held.submit(1).await, Ok(1));
     assert_eq!(held.ends(), [Err(Error::Unavailable), Ok(())]);
 }
 
-/// If the database is unavailable, it is so for the whole batch: trying again for each request
-/// would only take long.
+/// If the database is unavailable, the whole batch fails. Retrying each request would only take longer.
 #[tokio::test]
-async fn an_unavailable_database_is_asked_once() {
+async fn an_unavailable_database_is_tried_once() {
     let away = |batch: &[usize]| if batch.len() > 1 { Err(Error::Unavailable) } else { Ok(()) };
     let (held, first) = Held::busy(away).await;
     let waiting = held.queue(0..5);
-    held.let_go();
+    held.release();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, vec![Err(Error::Unavailable); 5]);
     assert_eq!(held.batches().len(), 2);
@@ -214,7 +213,7 @@ async fn an_unavailable_database_is_asked_once() {
 }
 
 #[tokio::test]
-async fn who_has_gone_is_not_answered() {
+async fn requests_of_disconnected_callers_are_dropped() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let mut waiting = held.queue(0..6);
     waiting.retain({
@@ -224,22 +223,22 @@ async fn who_has_gone_is_not_answered() {
             n % 2 == 0
         }
     });
-    held.let_go();
+    held.release();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, [Ok(1), Ok(3), Ok(5)]);
-    // A batch whose callers have all hung up is not run.
+    // A batch whose callers have all disconnected is not run.
     assert_eq!(held.batches(), [vec![usize::MAX], vec![1, 3, 5]]);
 }
 
 #[tokio::test]
-async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
+async fn disconnected_callers_delay_no_request() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     drop(held.queue(0..MAX_WAITING));
     assert!(
         is_refused(held.submit(MAX_WAITING)),
         "abandoned requests keep their places until the worker takes a batch"
     );
-    held.let_go();
+    held.release();
     first.await.unwrap();
     assert_eq!(held.submit(7).await, Ok(7));
     let asked: BTreeSet<usize> = held.batches().concat().into_iter().collect();
@@ -247,25 +246,25 @@ async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_its_batch_alone() {
+async fn a_panic_fails_only_its_batch() {
     let (held, first) = Held::busy(|batch| {
         assert!(!batch.contains(&1), "this request panics");
         Ok(())
     })
     .await;
     let waiting = held.queue(0..3);
-    held.let_go();
+    held.release();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, vec![Err(Error::Internal); 3]);
     assert_eq!(held.submit(7).await, Ok(7));
 }
 
-/// Once no caller is left, the waiting requests are handled, and then the worker ends.
+/// Once no caller is deferred, the waiting requests are handled, and then the worker ends.
 #[tokio::test]
-async fn at_the_end_what_waits_is_answered() {
+async fn waiting_requests_are_handled_at_the_end() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let waiting = held.queue(0..2 * MAX_BATCH);
-    held.let_go();
+    held.release();
     let Held { batcher, worker, .. } = held;
     drop(batcher);
     assert!(!worker.is_finished(), "callers may still submit requests");
@@ -290,17 +289,17 @@ async fn a_batch_shared_with(other: Placement) {
     let batcher = held.batcher.clone();
     waiting.push(Box::pin(async move { batcher.submit(other, 7777).await }));
     assert!(waiting.iter_mut().all(is_waiting));
-    held.let_go();
+    held.release();
     first.await.unwrap();
     answers(waiting).await;
     let batches = held.batches();
     assert_eq!((batches[1].len(), batches[1][1]), (2 * MAX_SHARED, 7777), "{batches:?}");
-    assert_eq!(batches[2].len(), MAX_BATCH + 1 - 2 * MAX_SHARED, "it is alone again");
+    assert_eq!(batches[2].len(), MAX_BATCH + 1 - 2 * MAX_SHARED, "only one tenant waits again");
 }
 
 /// A batch of costly requests is small, so that it ends soon.
 #[tokio::test]
-async fn a_batch_has_a_bound_in_cost() {
+async fn a_batch_has_a_maximum_cost() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let cost = MAX_BATCH_COST / 4;
     let mut waiting: Vec<Asking<usize>> = Vec::new();
@@ -309,7 +308,7 @@ async fn a_batch_has_a_bound_in_cost() {
         waiting.push(Box::pin(async move { batcher.submit(Placement { cost, ..PLACE }, n).await }));
     }
     assert!(waiting.iter_mut().all(is_waiting));
-    held.let_go();
+    held.release();
     first.await.unwrap();
     answers(waiting).await;
     assert_eq!(held.batches(), [vec![usize::MAX], vec![0, 1, 2, 3], vec![4, 5]]);

@@ -11,7 +11,7 @@ use common::{
 use super::{Decision, decide, verdicts};
 use crate::store::validations::AssignedLicense;
 
-/// The time of the decisions in the tables. Days are relative to it.
+/// Time of the decisions in the tables. Days are relative to it.
 fn now() -> Timestamp {
     "2027-01-31T12:00:00Z".parse().unwrap()
 }
@@ -67,13 +67,13 @@ impl AssignedLicense {
         self
     }
 
-    /// Claimed, or assigned with `first`.
+    /// Marks the license as claimed or assigned with `first`.
     fn put_first(mut self) -> Self {
         self.is_put_first = true;
         self
     }
 
-    /// Floating, with no idle seat before this day.
+    /// Makes the license floating, with no idle seat before this day.
     fn floating(mut self, idle_at: Option<Timestamp>) -> Self {
         self.terms.seat_idle_minutes = Some("60".parse().unwrap());
         self.seats_idle_at = idle_at;
@@ -93,7 +93,7 @@ impl AssignedLicense {
 
 /// A decision, with the positions of licenses so that tables can name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum ExpectedDecision {
     Keep(usize),
     Take(usize),
     TakeOver(usize),
@@ -104,28 +104,34 @@ fn place<'l>(of: &'l License, licenses: &'l [AssignedLicense]) -> usize {
     licenses.iter().position(|assigned| std::ptr::eq(&assigned.license, of)).unwrap()
 }
 
-fn outcome(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Outcome {
+fn outcome(
+    licenses: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> ExpectedDecision {
     match decide(licenses, product, now) {
-        Decision::Keep(assigned, _) => Outcome::Keep(place(&assigned.license, licenses)),
-        Decision::Take(assigned) => Outcome::Take(place(&assigned.license, licenses)),
-        Decision::TakeOver(assigned) => Outcome::TakeOver(place(&assigned.license, licenses)),
-        Decision::Refuse(reason, _) => Outcome::Refuse(reason),
+        Decision::Keep(assigned, _) => ExpectedDecision::Keep(place(&assigned.license, licenses)),
+        Decision::Take(assigned) => ExpectedDecision::Take(place(&assigned.license, licenses)),
+        Decision::TakeOver(assigned) => {
+            ExpectedDecision::TakeOver(place(&assigned.license, licenses))
+        }
+        Decision::Refuse(reason, _) => ExpectedDecision::Refuse(reason),
     }
 }
 
-const NO_LICENSE: Outcome = Outcome::Refuse(Reason::NoLicense);
-const EXPIRED: Outcome = Outcome::Refuse(Reason::Expired);
-const REVOKED: Outcome = Outcome::Refuse(Reason::Revoked);
-const SUSPENDED: Outcome = Outcome::Refuse(Reason::Suspended);
-const EXCEEDED_SEATS: Outcome = Outcome::Refuse(Reason::ExceededSeats);
+const NO_LICENSE: ExpectedDecision = ExpectedDecision::Refuse(Reason::NoLicense);
+const EXPIRED: ExpectedDecision = ExpectedDecision::Refuse(Reason::Expired);
+const REVOKED: ExpectedDecision = ExpectedDecision::Refuse(Reason::Revoked);
+const SUSPENDED: ExpectedDecision = ExpectedDecision::Refuse(Reason::Suspended);
+const EXCEEDED_SEATS: ExpectedDecision = ExpectedDecision::Refuse(Reason::ExceededSeats);
 
 /// Section 3 of the specification, "validation outcome by license condition", row by row.
 #[test]
 fn each_condition_has_its_outcome() {
     for (condition, licenses, wanted) in [
-        ("active, no expiry, no limit", vec![license(Active, None)], Outcome::Take(0)),
-        ("active, not past expiry", vec![license(Active, days(1))], Outcome::Take(0)),
-        ("seats available", vec![license(Active, None).seats(4, 5)], Outcome::Take(0)),
+        ("active, no expiry, no limit", vec![license(Active, None)], ExpectedDecision::Take(0)),
+        ("active, not past expiry", vec![license(Active, days(1))], ExpectedDecision::Take(0)),
+        ("seats available", vec![license(Active, None).seats(4, 5)], ExpectedDecision::Take(0)),
         ("no assigned license", vec![], NO_LICENSE),
         ("past expiry", vec![license(Active, days(-1))], EXPIRED),
         ("at expiry", vec![license(Active, days(0))], EXPIRED),
@@ -135,11 +141,11 @@ fn each_condition_has_its_outcome() {
         ("suspended and past expiry", vec![license(Suspended, days(-1))], SUSPENDED),
         ("revoked and past expiry", vec![license(Revoked, days(-1))], REVOKED),
         ("seat limit reached", vec![license(Active, None).seats(5, 5)], EXCEEDED_SEATS),
-        ("seat held", vec![license(Active, None).seats(5, 5).held()], Outcome::Keep(0)),
+        ("seat held", vec![license(Active, None).seats(5, 5).held()], ExpectedDecision::Keep(0)),
         (
             "limit lowered, seat held",
             vec![license(Active, None).seats(5, 2).held()],
-            Outcome::Keep(0),
+            ExpectedDecision::Keep(0),
         ),
         ("limit lowered, no seat", vec![license(Active, None).seats(5, 2)], EXCEEDED_SEATS),
         ("revoked, seat held", vec![license(Revoked, None).held()], REVOKED),
@@ -148,17 +154,21 @@ fn each_condition_has_its_outcome() {
     }
 }
 
-/// A full floating license may have an idle seat, unless it is known that it has none.
+/// A full floating license may have an idle seat, unless its next one becomes idle later.
 #[test]
 fn only_a_full_floating_license_has_its_seats_taken_over() {
     let full = || license(Active, None).seats(5, 5);
     for (condition, licenses, wanted) in [
-        ("not known", vec![full().floating(None)], Outcome::TakeOver(0)),
-        ("due", vec![full().floating(days(0))], Outcome::TakeOver(0)),
+        ("not known", vec![full().floating(None)], ExpectedDecision::TakeOver(0)),
+        ("due", vec![full().floating(days(0))], ExpectedDecision::TakeOver(0)),
         ("not due", vec![full().floating(days(1))], EXCEEDED_SEATS),
-        ("with room", vec![license(Active, None).seats(4, 5).floating(None)], Outcome::Take(0)),
-        ("without a limit", vec![license(Active, None).floating(None)], Outcome::Take(0)),
-        ("held", vec![full().floating(None).held()], Outcome::Keep(0)),
+        (
+            "with room",
+            vec![license(Active, None).seats(4, 5).floating(None)],
+            ExpectedDecision::Take(0),
+        ),
+        ("without a limit", vec![license(Active, None).floating(None)], ExpectedDecision::Take(0)),
+        ("held", vec![full().floating(None).held()], ExpectedDecision::Keep(0)),
         ("ended", vec![license(Active, days(-1)).seats(5, 5).floating(None)], EXPIRED),
         (
             "not due, and a free one",
@@ -170,51 +180,63 @@ fn only_a_full_floating_license_has_its_seats_taken_over() {
     }
 }
 
-/// A license in grace counts where none in force gives a seat.
+/// A license in grace decides only if no license in force gives a seat.
 #[test]
 fn a_license_in_grace_comes_after_those_in_force() {
     let graced = || license(Active, days(-1)).grace(2);
     let full = || license(Active, None).seats(1, 1);
     for (condition, licenses, wanted) in [
-        ("alone", vec![graced()], Outcome::Take(0)),
-        ("held", vec![graced().held()], Outcome::Keep(0)),
-        ("not ended", vec![license(Active, days(1)).grace(2)], Outcome::Take(0)),
+        ("alone", vec![graced()], ExpectedDecision::Take(0)),
+        ("held", vec![graced().held()], ExpectedDecision::Keep(0)),
+        ("not ended", vec![license(Active, days(1)).grace(2)], ExpectedDecision::Take(0)),
         ("over", vec![license(Active, days(-2)).grace(2)], EXPIRED),
         ("full", vec![graced().seats(1, 1)], EXPIRED),
-        ("full and floating", vec![graced().seats(1, 1).floating(None)], Outcome::TakeOver(0)),
+        (
+            "full and floating",
+            vec![graced().seats(1, 1).floating(None)],
+            ExpectedDecision::TakeOver(0),
+        ),
         ("of a set status", vec![license(Expired, days(-1)).grace(2)], EXPIRED),
         ("suspended", vec![license(Suspended, days(-1)).grace(2)], SUSPENDED),
-        ("before one in force", vec![graced().held(), license(Active, None)], Outcome::Take(1)),
-        ("after a full one", vec![full(), graced()], Outcome::Take(1)),
+        (
+            "before one in force",
+            vec![graced().held(), license(Active, None)],
+            ExpectedDecision::Take(1),
+        ),
+        ("after a full one", vec![full(), graced()], ExpectedDecision::Take(1)),
         ("full, after a full one", vec![full(), graced().seats(1, 1)], EXCEEDED_SEATS),
-        ("the first with a seat", vec![graced().seats(1, 1), graced()], Outcome::Take(1)),
-        ("of another product", vec![graced().of(2)], Outcome::Take(0)),
+        ("the first with a seat", vec![graced().seats(1, 1), graced()], ExpectedDecision::Take(1)),
+        ("of another product", vec![graced().of(2)], ExpectedDecision::Take(0)),
     ] {
         assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
     assert_eq!(outcome(&[graced().of(2)], Some(product(1)), now()), NO_LICENSE);
 }
 
-/// Section 4 of the specification, processing rule 3: the first license that is active and not
-/// expired. Only a seat that the user holds on another one counts as well.
+/// Section 4 of the specification, processing rule 3: the first license that is active and not expired
+/// decides, unless the user holds a seat on another one.
 #[test]
 fn the_first_license_in_force_decides() {
     let full = || license(Active, None).seats(1, 1);
     let free = || license(Active, None);
     for (condition, licenses, wanted) in [
-        ("two in force", vec![free(), free()], Outcome::Take(0)),
-        ("the first expired", vec![license(Active, days(-1)), free()], Outcome::Take(1)),
-        ("the first revoked", vec![license(Revoked, None), free().held()], Outcome::Keep(1)),
+        ("two in force", vec![free(), free()], ExpectedDecision::Take(0)),
+        ("the first expired", vec![license(Active, days(-1)), free()], ExpectedDecision::Take(1)),
+        (
+            "the first revoked",
+            vec![license(Revoked, None), free().held()],
+            ExpectedDecision::Keep(1),
+        ),
         ("the first full", vec![full(), free()], EXCEEDED_SEATS),
-        ("the first full, the second held", vec![full(), free().held()], Outcome::Keep(1)),
+        ("the first full, the second held", vec![full(), free().held()], ExpectedDecision::Keep(1)),
     ] {
         assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
 }
 
-/// A stranger can claim a license for a user with its key, which must not shut that user out.
+/// A stranger who has a license key can claim the license for a user. That must not refuse the user.
 #[test]
-fn a_license_that_was_put_first_shuts_nobody_out() {
+fn a_license_that_was_put_first_refuses_no_user() {
     let free = || license(Active, None);
     let full = || free().seats(1, 1);
     let claimed = || full().put_first();
@@ -224,24 +246,24 @@ fn a_license_that_was_put_first_shuts_nobody_out() {
         waiting.terms.starts_with_days = Some("30".parse().unwrap());
         waiting
     };
-    let keep = Outcome::Keep(1);
+    let keep = ExpectedDecision::Keep(1);
     for (condition, licenses, wanted) in [
         ("the other held", vec![claimed(), full().held()], keep),
-        ("the other free", vec![claimed(), free()], Outcome::Take(1)),
+        ("the other free", vec![claimed(), free()], ExpectedDecision::Take(1)),
         ("the other full", vec![claimed(), full()], EXCEEDED_SEATS),
-        ("two claimed, one free", vec![claimed(), free().put_first()], Outcome::Take(1)),
-        ("two claimed, both full", vec![claimed(), claimed(), free()], Outcome::Take(2)),
+        ("two claimed, one free", vec![claimed(), free().put_first()], ExpectedDecision::Take(1)),
+        ("two claimed, both full", vec![claimed(), claimed(), free()], ExpectedDecision::Take(2)),
         ("one is examined that is not claimed", vec![claimed(), full(), free()], EXCEEDED_SEATS),
         (
             "no new seat while one is held",
             vec![claimed(), free().put_first(), full().held()],
-            Outcome::Keep(2),
+            ExpectedDecision::Keep(2),
         ),
-        ("an idle seat", vec![maybe_idle(), full().held()], Outcome::TakeOver(0)),
+        ("an idle seat", vec![maybe_idle(), full().held()], ExpectedDecision::TakeOver(0)),
         ("none is idle", vec![claimed().floating(days(1)), full().held()], keep),
         ("held and suspended", vec![claimed(), license(Suspended, None).held()], EXCEEDED_SEATS),
         ("held, in grace", vec![claimed(), license(Active, days(-1)).grace(2).held()], keep),
-        ("waiting, with room", vec![waiting(), full().held()], Outcome::Take(0)),
+        ("waiting, with room", vec![waiting(), full().held()], ExpectedDecision::Take(0)),
     ] {
         assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
@@ -269,7 +291,7 @@ fn the_reason_is_the_most_fixable_one() {
 #[test]
 fn a_product_hides_the_licenses_of_others() {
     let licenses = [license(Active, None).of(1), license(Suspended, None).of(2)];
-    assert_eq!(outcome(&licenses, Some(product(1)), now()), Outcome::Take(0));
+    assert_eq!(outcome(&licenses, Some(product(1)), now()), ExpectedDecision::Take(0));
     assert_eq!(outcome(&licenses, Some(product(2)), now()), SUSPENDED);
     assert_eq!(outcome(&licenses, Some(product(3)), now()), NO_LICENSE);
 }

@@ -1,5 +1,5 @@
-//! What callers see when the queue is full: an immediate refusal with `Retry-After`, while
-//! everything else keeps working; and that service resumes as soon as the database does.
+//! Responses of a full queue: an immediate refusal with `Retry-After`, while everything else works, and
+//! service resumes as soon as the database does.
 //!
 //! The requests pass through the whole service, with a real key and a real database. Only the
 //! worker of validations is blocked, as by a database that does not respond.
@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
-use crate::validation::{Read, ValidationRequest, ValidationResult, Validator};
+use crate::validation::{BatchValidator, Read, ValidationRequest, ValidationResult};
 use crate::{App, routes};
 
 type Asking = Pin<Box<dyn Future<Output = Result<ValidationResult, Error>> + Send>>;
@@ -51,7 +51,7 @@ impl Held {
         let (_, key) = tenants::create(&db, name, |_, _| true).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = crate::start(db, &Config::default(), None);
-        let validator = Validator {
+        let validator = BatchValidator {
             db: app.db.clone(),
             gate: app.gate.clone(),
             outcomes: app.outcomes.clone(),
@@ -111,7 +111,7 @@ impl Held {
         let mut asking: Asking = Box::pin(async move {
             match validations.submit(place, request).await? {
                 Read::Answered(answer) => Ok(answer),
-                Read::Left(claim) => claims.submit(place, claim).await,
+                Read::NeedsWrite(claim) => claims.submit(place, claim).await,
             }
         });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -120,7 +120,7 @@ impl Held {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_told_at_once_and_troubles_nothing_else() {
+async fn a_full_queue_refuses_immediately_and_delays_nothing_else() {
     let held = Held::start().await;
     let first = held.submit("first").1;
     held.begun.acquire().await.unwrap().forget();
@@ -142,7 +142,7 @@ async fn a_full_queue_is_told_at_once_and_troubles_nothing_else() {
 
     held.allowed.add_permits(Semaphore::MAX_PERMITS / 2);
     for answer in [vec![first], waiting].into_iter().flatten() {
-        assert!(matches!(answer.await, Ok(Ok(Validation::Invalid(_)))), "nobody has a license");
+        assert!(matches!(answer.await, Ok(Ok(Validation::Invalid(_)))), "no user has a license");
     }
     let (status, _, body) = held.validate().await;
     assert_eq!((status, &body["data"]["reason"]), (200, &"no_license".into()));

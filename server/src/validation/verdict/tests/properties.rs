@@ -4,7 +4,7 @@ use Status::Active;
 use common::{MaxSeats, ProductId, Reason, Status, Terms, Verdict};
 use proptest::prelude::*;
 
-use super::{Outcome, days, license, now, outcome, place, product};
+use super::{ExpectedDecision, days, license, now, outcome, place, product};
 use crate::store::validations::AssignedLicense;
 use crate::validation::verdict::{Decision, decide, is_valid, verdicts};
 
@@ -34,7 +34,7 @@ proptest! {
     fn only_a_license_in_force_of_the_right_product_is_granted(
         (licenses, wanted) in any_question(),
     ) {
-        if let Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) =
+        if let ExpectedDecision::Keep(at) | ExpectedDecision::Take(at) | ExpectedDecision::TakeOver(at) =
             outcome(&licenses, wanted, now())
         {
             let AssignedLicense { license, terms, .. } = &licenses[at];
@@ -48,18 +48,18 @@ proptest! {
     #[test]
     fn a_seat_is_taken_only_where_one_is_free((licenses, wanted) in any_question()) {
         match outcome(&licenses, wanted, now()) {
-            Outcome::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
-            Outcome::Take(at) => {
+            ExpectedDecision::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
+            ExpectedDecision::Take(at) => {
                 prop_assert!(licenses[at].seat.is_none());
                 let max = licenses[at].license.max_seats;
                 prop_assert!(max.is_none_or(|max| licenses[at].seats_used < max.get()));
             }
-            Outcome::TakeOver(at) => {
+            ExpectedDecision::TakeOver(at) => {
                 prop_assert!(licenses[at].seat.is_none() && licenses[at].idle_time().is_some());
                 let max = licenses[at].license.max_seats;
                 prop_assert!(max.is_some_and(|max| licenses[at].seats_used >= max.get()));
             }
-            Outcome::Refuse(_) => {}
+            ExpectedDecision::Refuse(_) => {}
         }
     }
 
@@ -69,10 +69,10 @@ proptest! {
         let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
         let full = verdicts.contains(&Verdict::ExceededSeats);
         match outcome(&licenses, wanted, now()) {
-            Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) => {
+            ExpectedDecision::Keep(at) | ExpectedDecision::Take(at) | ExpectedDecision::TakeOver(at) => {
                 prop_assert_eq!(granted, Some(at));
             }
-            Outcome::Refuse(reason) => {
+            ExpectedDecision::Refuse(reason) => {
                 prop_assert_eq!(granted, None);
                 prop_assert_eq!(full, reason == Reason::ExceededSeats);
             }
@@ -99,7 +99,7 @@ proptest! {
         let later = AssignedLicense { terms: Terms::default(), seat: None, ..later };
         let before = outcome(&licenses, wanted, now());
         let more: Vec<AssignedLicense> = licenses.iter().cloned().chain([later]).collect();
-        if let Outcome::Keep(at) | Outcome::Take(at) | Outcome::TakeOver(at) = before
+        if let ExpectedDecision::Keep(at) | ExpectedDecision::Take(at) | ExpectedDecision::TakeOver(at) = before
             && licenses[at].license.effective_status(now()) == Active
         {
             prop_assert_eq!(outcome(&more, wanted, now()), before);
@@ -113,8 +113,8 @@ proptest! {
     ) {
         let before = outcome(&licenses, wanted, now());
         let more: Vec<_> = [claimed.put_first()].into_iter().chain(licenses).collect();
-        if !matches!(before, Outcome::Refuse(_)) {
-            prop_assert!(!matches!(outcome(&more, wanted, now()), Outcome::Refuse(_)));
+        if !matches!(before, ExpectedDecision::Refuse(_)) {
+            prop_assert!(!matches!(outcome(&more, wanted, now()), ExpectedDecision::Refuse(_)));
         }
     }
 
@@ -124,7 +124,7 @@ proptest! {
             it.seat.is_some() && is_valid(it, now()) && wanted.is_none_or(|of| it.license.product_id == of)
         });
         if holds {
-            prop_assert!(!matches!(outcome(&licenses, wanted, now()), Outcome::Refuse(_)));
+            prop_assert!(!matches!(outcome(&licenses, wanted, now()), ExpectedDecision::Refuse(_)));
         }
     }
 }

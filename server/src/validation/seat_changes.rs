@@ -1,5 +1,5 @@
-//! What a batch that writes has decided so far, and writes in the end: seats that were taken and
-//! freed, checks of floating seats, and licenses whose days begin. Later requests see it.
+//! Changes that a batch has decided and will write: seats that are taken and freed, checks of floating
+//! seats, and licenses whose days begin. Later requests of the batch see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use common::{
     Reason, Timestamp, UserId,
 };
 
-use super::idle::{IdleSeats, Wanted, must_be_written};
+use super::idle::{ContestedLicense, IdleSeats, must_be_written};
 use super::verdict::{Decision, decide};
 use crate::db::{Conn, Result};
 use crate::events::NewEvent;
@@ -18,38 +18,39 @@ use crate::store::seats::{self, HeldSeat};
 use crate::store::validations::AssignedLicense;
 use crate::store::{Scope, licenses as stored};
 
+/// Changes of seats, keyed by user and license.
 #[derive(Default)]
-pub struct Given {
+pub struct SeatChanges {
     pub seats: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
     /// Idle seats that were taken over.
     pub freed: BTreeMap<(UserId, LicenseId), (Scope, HeldSeat)>,
-    /// Floating seats whose holders were answered.
+    /// Checks of floating seats that must be written.
     held: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
-    /// How many seats were taken and not freed, by license.
-    of_license: BTreeMap<LicenseId, (Scope, i32)>,
+    /// Seats taken minus seats freed, by license.
+    counts: BTreeMap<LicenseId, (Scope, i32)>,
     idle: IdleSeats,
-    /// Full licenses without an idle seat, with when the next one can become idle.
+    /// Full licenses without an idle seat, and the time at which the next seat can become idle.
     exhausted: BTreeMap<LicenseId, (Scope, Option<Timestamp>)>,
-    /// Licenses that wait for their first validation, as they were read.
-    waiting: BTreeMap<LicenseId, (Scope, LicenseDetails)>,
-    /// Those whose days have begun, as they are then.
-    begun: BTreeMap<LicenseId, LicenseDetails>,
+    /// Licenses that have not been validated yet, as they were read.
+    unstarted: BTreeMap<LicenseId, (Scope, LicenseDetails)>,
+    /// Licenses whose days began in this batch, as they are now.
+    started: BTreeMap<LicenseId, LicenseDetails>,
 }
 
-/// What a user got.
-pub enum Settled {
-    /// With the license that gave the reason, if there is one.
+/// Outcome of a validation for a user.
+pub enum UserOutcome {
+    /// Refused, with the license that gave the reason, if any.
     Refused(Reason, Option<License>),
-    /// The seat as it was before, or a new one.
+    /// Accepted, with the existing seat or a new one.
     Accepted(Box<AssignedLicense>, Activation),
 }
 
-/// The license that must be locked first.
+/// A license that must be locked before the decision.
 pub type Unlocked = LicenseId;
 
-impl Given {
-    /// Reads what the decisions may need beyond the `locked` licenses, of which so many `requests`
-    /// may take seats. The seats that are `kept` belong to users who are answered too.
+impl SeatChanges {
+    /// Reads what decisions may need in addition to the `locked` licenses: idle seats for up to `requests`
+    /// users, and licenses that have not started. The `kept` seats belong to users of this batch.
     pub async fn find(
         conn: &mut Conn,
         locked: &[(Scope, &AssignedLicense)],
@@ -59,19 +60,19 @@ impl Given {
     ) -> Result<Self> {
         let requests = i32::try_from(requests).unwrap_or(i32::MAX);
         let wanted = locked.iter().filter_map(|(scope, it)| {
-            Some((it.license.id, Wanted::of(*scope, it, requests, now)?))
+            Some((it.license.id, ContestedLicense::new(*scope, it, requests, now)?))
         });
-        let wanted: BTreeMap<LicenseId, Wanted> = wanted.collect();
+        let wanted: BTreeMap<LicenseId, ContestedLicense> = wanted.collect();
         let wanted: Vec<_> = wanted.into_values().collect();
         let idle = IdleSeats::find(conn, &wanted, kept, now).await?;
-        let waiting = locked.iter().filter(|(_, it)| it.terms.starts_with_days.is_some());
-        let waiting = waiting.map(|(scope, it)| (it.license.id, *scope)).collect();
-        let waiting = read_waiting(conn, waiting).await?;
-        Ok(Self { idle, waiting, ..Self::default() })
+        let unstarted = locked.iter().filter(|(_, it)| it.terms.starts_with_days.is_some());
+        let unstarted = unstarted.map(|(scope, it)| (it.license.id, *scope)).collect();
+        let unstarted = read_unstarted(conn, unstarted).await?;
+        Ok(Self { idle, unstarted, ..Self::default() })
     }
 
-    /// Decides what the user with these licenses gets, and adds the events of what that changes.
-    /// Fails with a license that is not in `locks`, and must be locked first.
+    /// Decides for the user with these licenses, and appends the events of the changes. Fails with a
+    /// license that must be locked first, as `locks` returns false for it.
     pub fn settle(
         &mut self,
         scope: Scope,
@@ -80,15 +81,15 @@ impl Given {
         locks: impl Fn(LicenseId) -> bool,
         now: Timestamp,
         events: &mut Vec<NewEvent>,
-    ) -> std::result::Result<Settled, Unlocked> {
+    ) -> std::result::Result<UserOutcome, Unlocked> {
         loop {
-            let licenses = self.shown_on(licenses, now);
+            let licenses = self.applied_to(licenses, now);
             let (assigned, seat) = match decide(&licenses, product, now) {
                 Decision::Refuse(reason, license) => {
-                    return Ok(Settled::Refused(reason, license.cloned()));
+                    return Ok(UserOutcome::Refused(reason, license.cloned()));
                 }
                 Decision::Keep(assigned, seat) if !must_be_written(assigned, seat, now) => {
-                    return Ok(Settled::Accepted(Box::new(assigned.clone()), seat.clone()));
+                    return Ok(UserOutcome::Accepted(Box::new(assigned.clone()), seat.clone()));
                 }
                 Decision::Keep(assigned, seat) => (assigned, Some(seat.clone())),
                 Decision::Take(assigned) => (assigned, None),
@@ -102,24 +103,24 @@ impl Given {
                 return Err(assigned.license.id);
             }
             if assigned.terms.starts_with_days.is_some() {
-                let begun = self.begin(assigned.license.id, now);
-                events.push(begun.ok_or(assigned.license.id)?);
+                let started = self.start(assigned.license.id, now);
+                events.push(started.ok_or(assigned.license.id)?);
                 continue;
             }
             let seat = match seat {
-                Some(seat) => self.hold(scope, assigned, seat, now),
+                Some(seat) => self.keep(scope, assigned, seat, now),
                 None => {
                     let seat = self.take(scope, assigned, now);
                     events.push(NewEvent::seat_taken(&assigned.license, user, &seat));
                     seat
                 }
             };
-            return Ok(Settled::Accepted(Box::new(assigned.clone()), seat));
+            return Ok(UserOutcome::Accepted(Box::new(assigned.clone()), seat));
         }
     }
 
-    /// The holder is answered, so the check of a floating seat is written.
-    fn hold(
+    /// Keeps the seat of its holder. The check of a floating seat will be written.
+    fn keep(
         &mut self,
         scope: Scope,
         assigned: &AssignedLicense,
@@ -134,21 +135,22 @@ impl Given {
         seat
     }
 
+    /// Takes a free seat.
     fn take(&mut self, scope: Scope, assigned: &AssignedLicense, now: Timestamp) -> Activation {
         let seat = Activation::new(assigned.user_id, assigned.license.id, now);
-        self.of_license.entry(seat.license_id).or_insert((scope, 0)).1 += 1;
+        self.counts.entry(seat.license_id).or_insert((scope, 0)).1 += 1;
         self.seats.insert(place(&seat), (scope, seat.clone()));
         seat
     }
 
-    /// Frees as many idle seats as are needed for one to be free, or notes that there are too few.
+    /// Frees as many idle seats as needed to have one free, or records that there are too few.
     fn take_over(&mut self, scope: Scope, assigned: &AssignedLicense) -> Vec<NewEvent> {
         let license = &assigned.license;
         let Some(idle) = self.idle.take_for_one(assigned) else {
             self.exhausted.insert(license.id, (scope, self.idle.next(license.id)));
             return Vec::new();
         };
-        self.of_license.entry(license.id).or_insert((scope, 0)).1 -= idle.len() as i32;
+        self.counts.entry(license.id).or_insert((scope, 0)).1 -= idle.len() as i32;
         let freed = |held: HeldSeat| {
             let event =
                 NewEvent::seat_freed(license, &held.external_id, &held.seat, FreedFor::Idle);
@@ -158,21 +160,21 @@ impl Given {
         idle.into_iter().map(freed).collect()
     }
 
-    /// The days of the license begin; none if it was not read.
-    fn begin(&mut self, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
-        let (_, before) = self.waiting.get(&id)?;
-        let after = begun(before, now);
+    /// Starts the days of the license. `None` if it was not read.
+    fn start(&mut self, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
+        let (_, before) = self.unstarted.get(&id)?;
+        let after = started(before, now);
         let event = NewEvent::license_updated(before, &after);
-        self.begun.insert(id, after);
+        self.started.insert(id, after);
         Some(event)
     }
 
-    /// The licenses with what was decided so far.
-    fn shown_on(&self, licenses: &[AssignedLicense], now: Timestamp) -> Vec<AssignedLicense> {
+    /// Returns the licenses with the changes of this batch.
+    fn applied_to(&self, licenses: &[AssignedLicense], now: Timestamp) -> Vec<AssignedLicense> {
         let mut licenses = licenses.to_vec();
         for assigned in &mut licenses {
             let license = assigned.license.id;
-            if let Some((_, seats)) = self.of_license.get(&license) {
+            if let Some((_, seats)) = self.counts.get(&license) {
                 assigned.seats_used += seats;
             }
             let place = (assigned.user_id, license);
@@ -182,7 +184,7 @@ impl Given {
             if let Some((_, seat)) = self.seats.get(&place) {
                 assigned.seat = Some(seat.clone());
             }
-            if let Some(after) = self.begun.get(&license) {
+            if let Some(after) = self.started.get(&license) {
                 (assigned.license, assigned.terms) = (after.license.clone(), after.terms);
             }
             if self.exhausted.contains_key(&license) {
@@ -192,7 +194,7 @@ impl Given {
         licenses
     }
 
-    /// False if a seat that was taken over is not idle any more.
+    /// Writes the changes. Returns false if a seat that was taken over is no longer idle.
     pub async fn write(&self, conn: &mut Conn, now: Timestamp) -> Result<bool> {
         let seat = |(scope, seat): &(Scope, Activation)| BatchRow::seat(*scope, seat);
         let held: Vec<_> = self.held.values().map(seat).collect();
@@ -211,7 +213,7 @@ impl Given {
         if !self.seats.is_empty() {
             let taken: Vec<_> = self.seats.values().map(seat).collect();
             seats::take(conn, &taken, now).await?;
-            let counted = self.of_license.iter();
+            let counted = self.counts.iter();
             let counted: Vec<_> = counted
                 .map(|(id, (scope, seats))| BatchRow::license(*scope, *id, *seats))
                 .collect();
@@ -224,29 +226,29 @@ impl Given {
         if !next.is_empty() {
             seats::set_idle_at(conn, &next).await?;
         }
-        for (id, after) in &self.begun {
-            let Some((scope, _)) = self.waiting.get(id) else { continue };
+        for (id, after) in &self.started {
+            let Some((scope, _)) = self.unstarted.get(id) else { continue };
             stored::update(conn, *scope, after).await?;
         }
         Ok(true)
     }
 }
 
-async fn read_waiting(
+async fn read_unstarted(
     conn: &mut Conn,
     licenses: BTreeMap<LicenseId, Scope>,
 ) -> Result<BTreeMap<LicenseId, (Scope, LicenseDetails)>> {
-    let mut waiting = BTreeMap::new();
+    let mut unstarted = BTreeMap::new();
     for (id, scope) in licenses {
         if let Some(details) = stored::lock_details(conn, scope, id).await? {
-            waiting.insert(id, (scope, details));
+            unstarted.insert(id, (scope, details));
         }
     }
-    Ok(waiting)
+    Ok(unstarted)
 }
 
-/// The license after its days have begun.
-fn begun(before: &LicenseDetails, now: Timestamp) -> LicenseDetails {
+/// Returns the license after its days have started.
+fn started(before: &LicenseDetails, now: Timestamp) -> LicenseDetails {
     let mut after = before.clone();
     if let Some(days) = after.terms.starts_with_days.take() {
         after.license.expires_at = Some(now.plus(TimeDelta::days(days.get().into())));
