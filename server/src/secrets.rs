@@ -1,9 +1,8 @@
-//! Secrets at rest: values that licd must read again, such as those that sign webhooks. They are
-//! sealed with a key that is not in the database but in a file, so that who finds a backup cannot
-//! use them.
+//! Encryption of secrets at rest that licd must read again, such as the secrets that sign webhooks. The
+//! key is in a file and not in the database, so a stolen backup does not reveal the secrets.
 //!
-//! The first line of the file seals, and all open. The file is read at the start, and again when a
-//! value needs a key that was not in it.
+//! Each line of the file is a secret key. The first one seals, and all of them open. licd reads the file
+//! at the start, and again when a value needs a key that was not in the file.
 
 mod seal;
 
@@ -20,21 +19,21 @@ use zeroize::Zeroizing;
 use crate::permissions::chmod_hint;
 use crate::small_file;
 
-pub use seal::{Place, SecretKey, SecretKeyId, key_of};
+pub use seal::{SealContext, SecretKey, SecretKeyId, key_of};
 
-/// How long a file that lacks a key is not read again.
-const READ_AGAIN: Duration = Duration::from_secs(1);
+/// Minimum time between two reads of the file.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a value cannot be sealed or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// There is no key at all.
-    #[error("there is no secret key")]
+    /// licd has no secret key.
+    #[error("licd has no secret key")]
     Missing,
-    /// The key of the value is none of those in the file.
+    /// The file lacks the key that sealed the value.
     #[error("the secret key {needed} is needed, and the file has {}", ids(has))]
     Unknown { needed: SecretKeyId, has: Vec<SecretKeyId> },
-    #[error("the sealed value is damaged, or belongs elsewhere")]
+    #[error("the sealed value is damaged, or was moved from another row")]
     Damaged,
     #[error("{0}")]
     File(#[from] FileError),
@@ -53,28 +52,28 @@ pub enum FileError {
     #[error("{path}: {error}", path = path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(
-        "{path}: line {line} is no undamaged secret key, such as `licd secret-key generate` prints",
+        "{path}: line {line} is not a valid secret key, such as `licd secret-key generate` prints",
         path = path.display()
     )]
     Malformed { path: PathBuf, line: usize },
-    #[error("{path}: it has no secret key", path = path.display())]
+    #[error("{path}: the file contains no secret key", path = path.display())]
     Empty { path: PathBuf },
 }
 
-/// The secret keys of this node. Cheap to clone; clones share what was read.
+/// The secret keys of this node. Cheap to clone. Clones share the loaded keys.
 #[derive(Clone, Default)]
-pub struct SecretKeys(Arc<Shared>);
+pub struct SecretKeys(Arc<SharedKeys>);
 
 #[derive(Default)]
-struct Shared {
-    /// None on PostgreSQL without the setting.
+struct SharedKeys {
+    /// `None` on PostgreSQL without `LICD_SECRET_KEY_FILE`.
     file: Option<KeyFile>,
-    read: Mutex<Read>,
+    loaded: Mutex<LoadedKeys>,
 }
 
-/// What was in the file when it was last read.
+/// Keys of the file when it was last read.
 #[derive(Default)]
-struct Read {
+struct LoadedKeys {
     keys: Vec<SecretKey>,
     at: Option<Instant>,
 }
@@ -82,11 +81,11 @@ struct Read {
 #[derive(Clone)]
 struct KeyFile {
     path: PathBuf,
-    /// licd makes it when it is first needed.
+    /// Whether licd creates the file when it first needs a key.
     is_own: bool,
 }
 
-/// The keys stay out of logs.
+/// Prints only the path, so that keys do not get into logs.
 impl fmt::Debug for SecretKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SecretKeys").field(&self.path()).finish()
@@ -94,25 +93,25 @@ impl fmt::Debug for SecretKeys {
 }
 
 impl SecretKeys {
-    /// Those in the file that the operator names.
+    /// Reads the keys of a file that the operator has created.
     pub fn named(path: PathBuf) -> Result<Self, FileError> {
         Self::of(KeyFile { path, is_own: false })
     }
 
-    /// Those in the file beside an SQLite database, which is made when it is first needed.
-    pub fn beside(database: &Path) -> Result<Self, FileError> {
-        Self::of(KeyFile { path: Self::path_beside(database), is_own: true })
+    /// Reads the keys of the file next to an SQLite database. licd creates the file when it first needs a
+    /// key.
+    pub fn for_database(database: &Path) -> Result<Self, FileError> {
+        Self::of(KeyFile { path: Self::path_for_database(database), is_own: true })
     }
 
-    /// The file beside an SQLite database.
-    pub fn path_beside(database: &Path) -> PathBuf {
+    /// Returns the path of the file next to an SQLite database.
+    pub fn path_for_database(database: &Path) -> PathBuf {
         let mut name = database.as_os_str().to_owned();
         name.push(".secret");
         name.into()
     }
 
-    /// Creates a file with a new key, readable only by its owner, whole or not at all. Never
-    /// replaces a file.
+    /// Creates a file with a new key, atomically and readable only by its owner. Never replaces a file.
     pub fn create(path: &Path) -> io::Result<()> {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -129,88 +128,87 @@ impl SecretKeys {
             let setting = "LICD_SECRET_KEY_FILE";
             tracing::warn!("others can read or change the file of {setting}; fix it with: {fix}");
         }
-        let read = Mutex::new(Read { keys, at: Some(Instant::now()) });
-        Ok(Self(Arc::new(Shared { file: Some(file), read })))
+        let loaded = Mutex::new(LoadedKeys { keys, at: Some(Instant::now()) });
+        Ok(Self(Arc::new(SharedKeys { file: Some(file), loaded })))
     }
 
-    /// Their file, if it has any.
+    /// Returns the path of the file if it contains keys.
     pub fn file(&self) -> Option<&Path> {
         self.path().filter(|_| !self.ids().is_empty())
     }
 
-    /// The file that is configured, whether or not it exists.
+    /// Returns the configured path, whether or not the file exists.
     pub fn path(&self) -> Option<&Path> {
         self.0.file.as_ref().map(|file| &*file.path)
     }
 
-    /// The ids of the keys that were last read; the first one seals.
+    /// Returns the ids of the loaded keys. The first one seals.
     pub fn ids(&self) -> Vec<SecretKeyId> {
         self.keys().iter().map(SecretKey::id).collect()
     }
 
-    /// Whether a value was sealed with one of the keys that were last read.
+    /// Whether a value was sealed with one of the loaded keys.
     pub fn has_key_of(&self, sealed: &[u8]) -> bool {
         key_of(sealed).is_some_and(|id| self.ids().contains(&id))
     }
 
     fn keys(&self) -> Vec<SecretKey> {
-        self.0.read.lock().keys.clone()
+        self.0.loaded.lock().keys.clone()
     }
 
-    /// Seals a secret with the first key. Without a file beside SQLite's one is made, and is on
-    /// disk on return, unless something `is_sealed` already: then the file was lost, and a new one
-    /// would hide that.
+    /// Seals a secret with the first key. On SQLite, first creates the file if there is none, unless a
+    /// value `is_sealed` already. Then the file was lost, and a new file would hide that.
     pub async fn seal(
         &self,
         secret: &[u8],
-        place: &Place,
+        context: &SealContext,
         is_sealed: bool,
     ) -> Result<Vec<u8>, SecretError> {
         let mut keys = self.keys();
         if keys.is_empty() {
-            keys = self.read_again(!is_sealed).await?;
+            keys = self.reload(!is_sealed).await?;
         }
         let key = keys.first().ok_or(SecretError::Missing)?;
-        key.seal(secret, place).ok_or(SecretError::Damaged)
+        key.seal(secret, context).ok_or(SecretError::Damaged)
     }
 
-    /// Opens a value that was sealed in this place.
+    /// Opens a value that was sealed in this context.
     pub async fn open(
         &self,
         sealed: &[u8],
-        place: &Place,
+        context: &SealContext,
     ) -> Result<Zeroizing<Vec<u8>>, SecretError> {
         let needed = key_of(sealed).ok_or(SecretError::Damaged)?;
         let mut keys = self.keys();
-        if !keys.iter().any(|key| key.id() == needed) && self.may_read_again() {
-            keys = self.read_again(false).await?;
+        if !keys.iter().any(|key| key.id() == needed) && self.may_reload() {
+            keys = self.reload(false).await?;
         }
         let key = keys.iter().find(|key| key.id() == needed);
         let has = || keys.iter().map(SecretKey::id).collect();
         let key = key.ok_or_else(|| SecretError::Unknown { needed, has: has() })?;
-        key.open(sealed, place).ok_or(SecretError::Damaged)
+        key.open(sealed, context).ok_or(SecretError::Damaged)
     }
 
-    fn may_read_again(&self) -> bool {
-        self.0.read.lock().at.is_some_and(|at| at.elapsed() >= READ_AGAIN)
+    fn may_reload(&self) -> bool {
+        self.0.loaded.lock().at.is_some_and(|at| at.elapsed() >= RELOAD_INTERVAL)
     }
 
-    async fn read_again(&self, may_make: bool) -> Result<Vec<SecretKey>, SecretError> {
+    async fn reload(&self, may_create: bool) -> Result<Vec<SecretKey>, SecretError> {
         let file = self.0.file.clone().ok_or(SecretError::Missing)?;
         let reading = tokio::task::spawn_blocking(move || {
-            if may_make && file.is_own {
-                file.make()?;
+            if may_create && file.is_own {
+                file.create()?;
             }
             file.read()
         });
         let keys = reading.await.map_err(|_| SecretError::Missing)??;
-        *self.0.read.lock() = Read { keys: keys.clone(), at: Some(Instant::now()) };
+        *self.0.loaded.lock() = LoadedKeys { keys: keys.clone(), at: Some(Instant::now()) };
         Ok(keys)
     }
 }
 
 impl KeyFile {
-    /// A file that licd makes may be missing.
+    /// Reads the keys. A file that licd creates may be missing.
     fn read(&self) -> Result<Vec<SecretKey>, FileError> {
         let path = || self.path.clone();
         let bytes = match small_file::read(&self.path) {
@@ -230,12 +228,12 @@ impl KeyFile {
         if keys.is_empty() { Err(FileError::Empty { path: path() }) } else { Ok(keys) }
     }
 
-    /// Makes the file with a new key. One that exists stays.
-    fn make(&self) -> Result<(), FileError> {
+    /// Creates the file with a new key, unless it exists.
+    fn create(&self) -> Result<(), FileError> {
         match SecretKeys::create(&self.path) {
             Ok(()) => tracing::info!(
                 path = %self.path.display(),
-                "made the file with the secret key; keep a copy of it apart from the backups"
+                "created the file with the secret key; keep a copy of it, separate from the backups"
             ),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
@@ -255,30 +253,30 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place {
-        Place { table: "webhooks", column: "secrets", world: 1, row: Uuid::from_u128(7) }
+    fn seal_context() -> SealContext {
+        SealContext { table: "webhooks", column: "secrets", world: 1, row: Uuid::from_u128(7) }
     }
 
     async fn sealed(keys: &SecretKeys) -> Vec<u8> {
-        keys.seal(b"a secret", &place(), false).await.unwrap()
+        keys.seal(b"a secret", &seal_context(), false).await.unwrap()
     }
 
     #[tokio::test]
-    async fn the_file_beside_the_database_is_made_once_and_for_its_owner() {
+    async fn the_file_next_to_the_database_is_created_once_and_for_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("licd.db");
-        let keys = SecretKeys::beside(&database).unwrap();
+        let keys = SecretKeys::for_database(&database).unwrap();
         let path = folder.path().join("licd.db.secret");
-        assert!(!path.exists(), "not before it is needed");
-        let lost = keys.seal(b"a secret", &place(), true).await;
-        assert!(matches!(lost, Err(SecretError::Missing)) && !path.exists(), "it was lost");
+        assert!(!path.exists(), "no key was needed yet");
+        let lost = keys.seal(b"a secret", &seal_context(), true).await;
+        assert!(matches!(lost, Err(SecretError::Missing)) && !path.exists(), "the file was lost");
         let [first, other] = [sealed(&keys).await, sealed(&keys).await];
         assert_eq!(key_of(&first), key_of(&other));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-        // Another process that comes second reads what the first has made.
-        let second = SecretKeys::beside(&database).unwrap();
-        assert_eq!(&**second.open(&first, &place()).await.unwrap(), b"a secret");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file remains");
+        // A second process reads the file that the first has created.
+        let second = SecretKeys::for_database(&database).unwrap();
+        assert_eq!(&**second.open(&first, &seal_context()).await.unwrap(), b"a secret");
     }
 
     #[tokio::test]
@@ -292,29 +290,29 @@ mod tests {
         fs::write(&path, format!("{}\n\n {}\r\n", new.expose(), old.expose())).unwrap();
         let by_new = sealed(&SecretKeys::named(path.clone()).unwrap()).await;
         assert_eq!((key_of(&by_old), key_of(&by_new)), (Some(old.id()), Some(new.id())));
-        // A node that runs since before reads the file again, once a second at most.
-        let unknown = node.open(&by_new, &place()).await.unwrap_err().to_string();
+        // A node that already runs reads the file again, at most once a second.
+        let unknown = node.open(&by_new, &seal_context()).await.unwrap_err().to_string();
         assert!(unknown.contains(&new.id().to_string()), "{unknown}");
         assert!(unknown.contains(&old.id().to_string()), "{unknown}");
         assert!(!unknown.contains("licdsk_"), "{unknown}");
-        node.0.read.lock().at = Instant::now().checked_sub(READ_AGAIN);
-        assert!(node.open(&by_new, &place()).await.is_ok());
-        assert!(node.open(&by_old, &place()).await.is_ok());
+        node.0.loaded.lock().at = Instant::now().checked_sub(RELOAD_INTERVAL);
+        assert!(node.open(&by_new, &seal_context()).await.is_ok());
+        assert!(node.open(&by_old, &seal_context()).await.is_ok());
     }
 
     #[tokio::test]
-    async fn a_wrong_file_is_named_and_without_one_nothing_is_sealed() {
+    async fn an_invalid_file_is_reported_and_without_a_file_nothing_is_sealed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         let refused = || SecretKeys::named(path.clone()).unwrap_err().to_string();
         assert!(refused().contains(&path.display().to_string()));
         fs::write(&path, "\n").unwrap();
-        assert!(refused().contains("it has no secret key"), "{}", refused());
+        assert!(refused().contains("contains no secret key"), "{}", refused());
         let key = SecretKey::generate();
         fs::write(&path, format!("{}\n{}x\n", key.expose(), key.expose())).unwrap();
         assert!(refused().contains("line 2"), "{}", refused());
         assert!(!refused().contains("licdsk_"), "{}", refused());
-        let none = SecretKeys::default().seal(b"", &place(), false).await;
+        let none = SecretKeys::default().seal(b"", &seal_context(), false).await;
         assert!(matches!(none, Err(SecretError::Missing)));
     }
 }

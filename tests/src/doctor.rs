@@ -102,7 +102,7 @@ async fn the_keys_of_sealed_secrets_are_looked_for() {
     assert!(warned.iter().any(|line| line.starts_with("events: events are deleted")), "{warned:?}");
     fs::write(other.path(), "no key").unwrap();
     let damaged = found(other.path(), "400d");
-    assert!(problems(&damaged)[0].contains("line 1 is no undamaged secret key"), "{damaged:?}");
+    assert!(problems(&damaged)[0].contains("line 1 is not a valid secret key"), "{damaged:?}");
 }
 
 /// Runs a statement in the database.

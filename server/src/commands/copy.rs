@@ -64,8 +64,8 @@ impl Copy {
         let DatabaseUrl::Sqlite(path) = &self.from else {
             return format!("give the new licd the same file with {setting}");
         };
-        let file = SecretKeys::path_beside(path);
-        let has = match SecretKeys::beside(path).map(|keys| keys.ids()) {
+        let file = SecretKeys::path_for_database(path);
+        let has = match SecretKeys::for_database(path).map(|keys| keys.ids()) {
             Ok(ids) if !ids.is_empty() => {
                 let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
                 format!("which has {}", ids.join(", "))

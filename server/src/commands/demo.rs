@@ -48,7 +48,7 @@ impl Demo {
             tenant.name
         ))?;
 
-        let secret_keys = SecretKeys::beside(&folder.path().join("demo.db"))?;
+        let secret_keys = SecretKeys::for_database(&folder.path().join("demo.db"))?;
         let config = Config { secret_keys, ..Config::default() };
         let service = licd::serve(db, &config, listener, None, stop.requested());
         let tour = async {

@@ -87,7 +87,7 @@ impl SecretKeyFile {
         let named = self.path.clone().filter(|path| !path.as_os_str().is_empty());
         match (named, database) {
             (Some(path), _) => SecretKeys::named(path),
-            (None, DatabaseUrl::Sqlite(file)) => SecretKeys::beside(file),
+            (None, DatabaseUrl::Sqlite(file)) => SecretKeys::for_database(file),
             (None, DatabaseUrl::Postgres(_)) => Ok(SecretKeys::default()),
         }
     }

@@ -23,7 +23,7 @@ use crate::db::{self, Db};
 use crate::error::LineLimit;
 use crate::fair::FairSemaphore;
 use crate::metrics::{Metrics, StateLabel};
-use crate::secrets::{Place, SecretError, SecretKeys};
+use crate::secrets::{SealContext, SecretError, SecretKeys};
 use crate::store::Scope;
 use crate::store::webhooks::StoredWebhook;
 use crate::store::webhooks::sending::{self, DueWebhook};
@@ -74,10 +74,10 @@ impl Drop for DeliveryGuard {
     }
 }
 
-/// Returns where the secrets of a webhook are stored.
-pub fn place(scope: Scope, webhook: WebhookId) -> Place {
+/// Returns the context of the sealed secrets of a webhook.
+pub fn seal_context(scope: Scope, webhook: WebhookId) -> SealContext {
     let (world, row) = (scope.world.number(), webhook.uuid());
-    Place { table: "webhooks", column: "secrets", world, row }
+    SealContext { table: "webhooks", column: "secrets", world, row }
 }
 
 /// Opens the secrets that sign now. Skips old secrets that cannot be opened.
@@ -87,14 +87,14 @@ pub async fn open_secrets(
     webhook: &StoredWebhook,
     now: Timestamp,
 ) -> Result<Vec<WebhookSecret>, SecretError> {
-    let place = place(scope, webhook.id);
+    let context = seal_context(scope, webhook.id);
     let mut opened = Vec::new();
     for (number, secret) in webhook.secrets.0.iter().enumerate() {
         if secret.until.is_some_and(|until| until <= now) {
             continue;
         }
         let sealed = STANDARD_NO_PAD.decode(&secret.sealed).map_err(|_| SecretError::Damaged)?;
-        match keys.open(&sealed, &place).await {
+        match keys.open(&sealed, &context).await {
             Ok(bytes) => opened.push(WebhookSecret::from_bytes(bytes)),
             Err(error) if number == 0 => return Err(error),
             Err(_) => {}

@@ -16,7 +16,7 @@ use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::secrets::{Place, SecretKeys};
+use crate::secrets::{SealContext, SecretKeys};
 use crate::store::signing_keys::StoredSigningKey;
 use crate::store::{Page, Scope, sealed, signing_keys};
 
@@ -55,7 +55,7 @@ pub async fn signer(view: &View, keys: &SecretKeys) -> Result<Result<Signer, Str
         return Ok(Err("there are no signing keys".to_owned()));
     };
     let sealed = active.private_key.as_deref().unwrap_or_default();
-    let private = match keys.open(sealed, &place(scope, active.id)).await {
+    let private = match keys.open(sealed, &seal_context(scope, active.id)).await {
         Ok(private) => private,
         Err(error) => return Ok(Err(error.to_string())),
     };
@@ -66,9 +66,9 @@ pub async fn signer(view: &View, keys: &SecretKeys) -> Result<Result<Signer, Str
 }
 
 /// Where the private key of a signing key stands.
-fn place(scope: Scope, id: SigningKeyId) -> Place {
+fn seal_context(scope: Scope, id: SigningKeyId) -> SealContext {
     let world = scope.world.number();
-    Place { table: "signing_keys", column: "private_key", world, row: id.uuid() }
+    SealContext { table: "signing_keys", column: "private_key", world, row: id.uuid() }
 }
 
 /// A new key in PKCS #8, and its public key.
@@ -90,7 +90,7 @@ async fn add(
     let (scope, id) = (change.scope(), SigningKeyId::new(change.now));
     let is_sealed = sealed::any(change).await?;
     let (private, public_key) = generate().ok_or(Error::Internal)?;
-    let private_key = Some(keys.seal(&private, &place(scope, id), is_sealed).await?);
+    let private_key = Some(keys.seal(&private, &seal_context(scope, id), is_sealed).await?);
     let (created_at, retired_at) = (change.now, None);
     let stored = StoredSigningKey { id, state, public_key, private_key, created_at, retired_at };
     if !signing_keys::insert(change, scope, &stored).await? {
@@ -145,7 +145,7 @@ pub async fn rotate(
     let none = Error::Conflict("There are no signing keys: create them first");
     let (active, standby) = signing_keys::lock_current(&mut change, scope).await?.ok_or(none)?;
     let sealed = standby.private_key.as_deref().unwrap_or_default();
-    let opened = keys.open(sealed, &place(scope, standby.id)).await;
+    let opened = keys.open(sealed, &seal_context(scope, standby.id)).await;
     let abandons = match (body.standby, body.abandon) {
         (Some(named), None) if named != standby.id => {
             return Err(Error::Conflict("The key that is named is not the one on standby"));

@@ -17,7 +17,7 @@ use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::db::{self, AsWritten, Db};
 use crate::delivery::client::Client;
-use crate::delivery::sender::place;
+use crate::delivery::sender::seal_context;
 use crate::delivery::settle::facts;
 use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
@@ -99,7 +99,7 @@ async fn seal(
     secret: &WebhookSecret,
 ) -> Result<StoredSecret, Error> {
     let (scope, is_sealed) = (change.scope(), sealed::any(change).await?);
-    let sealed = keys.seal(secret.bytes(), &place(scope, id), is_sealed).await?;
+    let sealed = keys.seal(secret.bytes(), &seal_context(scope, id), is_sealed).await?;
     Ok(StoredSecret { sealed: STANDARD_NO_PAD.encode(sealed), until: None })
 }
 
