@@ -164,7 +164,7 @@ impl Work {
                 noted_at = Instant::now();
                 let noted = async {
                     let offset = idle::record_uptime(db).await?;
-                    self.node.note(db).await?;
+                    self.node.record(db).await?;
                     self.metrics.set_clock_offset(offset.unwrap_or_default());
                     Ok(())
                 };

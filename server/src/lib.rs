@@ -80,7 +80,7 @@ pub(crate) fn start(
             let validator = validator.clone();
             async move { validator.read(&requests).await }
         },
-        move |outcome| noting.reads.note_batch(outcome),
+        move |outcome| noting.reads.record_batch(outcome),
     );
     let noting = readiness.clone();
     let (claims, writes) = BatchQueue::start(
@@ -91,7 +91,7 @@ pub(crate) fn start(
             let validator = claiming.clone();
             async move { validator.claim(&requests).await }
         },
-        move |outcome| noting.writes.note_batch(outcome),
+        move |outcome| noting.writes.record_batch(outcome),
     );
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
@@ -172,7 +172,7 @@ pub async fn serve(
         tracing::warn!(%error, "no seat comes free by itself until the database can be written");
     }
     let (app, validating) = start(db.clone(), config, listener.local_addr().ok());
-    if let Err(error) = app.node.note(&db).await {
+    if let Err(error) = app.node.record(&db).await {
         tracing::warn!(%error, "other nodes cannot know the secret keys of this one yet");
     }
     let metrics = app.metrics.clone();

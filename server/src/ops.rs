@@ -1,7 +1,7 @@
-//! What can be done, without HTTP and without the text of SQL: one file for each resource.
+//! Operations: one file for each resource, without HTTP and without SQL.
 //!
-//! An operation that writes takes a [`Change`] and commits it together with its event; one that
-//! reads takes a [`View`]. Both say in which world they are.
+//! An operation that writes takes a [`Change`] and commits it together with its events. An operation
+//! that reads takes a [`View`]. Both belong to one world.
 
 pub mod change;
 pub mod etag;
@@ -27,8 +27,8 @@ pub mod sessions;
 pub mod signing_keys;
 mod similar_users;
 pub mod tenants;
-pub mod typed_users;
 pub mod usage;
+pub mod user_lookup;
 pub mod users;
 pub mod view;
 pub mod webhooks;
@@ -42,10 +42,10 @@ use crate::events::Origin;
 use crate::store::Scope;
 use crate::validation::LastChecks;
 use change::Change;
-use idempotency::{IdempotencyKey, InFlight, Once};
+use idempotency::{IdempotencyKey, Idempotent, InFlight};
 use view::View;
 
-/// Begins all operations, fairly to tenants. Cloning it is cheap.
+/// Starts all operations, and shares the database fairly by tenants. Cheap to clone.
 #[derive(Clone)]
 pub struct Operations {
     db: Db,
@@ -55,7 +55,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Shows of seats what is noted in `last_checks`.
+    /// Creates the operations. They show seats with the times in `last_checks`.
     pub fn new(db: Db, last_checks: Arc<LastChecks>) -> Self {
         let permits = db.admin_permits();
         Self { db, last_checks, permits, in_flight: InFlight::default() }
@@ -70,7 +70,7 @@ impl Operations {
             .collect()
     }
 
-    /// What a caller in this world can see.
+    /// Returns read access to a world.
     pub fn view(&self, scope: Scope) -> View {
         View::new(self.db.clone(), self.last_checks.clone(), self.permits.reads.clone(), scope)
     }
@@ -81,13 +81,13 @@ impl Operations {
         Ok(Change::new(tx, origin, None, self.last_checks.clone()))
     }
 
-    /// Runs an operation, unless the very same request had its effect before.
+    /// Runs an operation, unless the same request with the same key has succeeded before.
     pub async fn once<T, F>(
         &self,
         origin: Origin,
         key: Option<IdempotencyKey>,
         operation: impl FnOnce(Change) -> F,
-    ) -> Result<Once<T>, Error>
+    ) -> Result<Idempotent<T>, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {
@@ -97,10 +97,10 @@ impl Operations {
             stored = attempt.claim(&mut tx).await?;
         }
         match stored {
-            Some(stored) => Ok(Once::Replayed(stored)),
+            Some(stored) => Ok(Idempotent::Replayed(stored)),
             None => {
                 let change = Change::new(tx, origin, attempt, self.last_checks.clone());
-                operation(change).await.map(Once::Done)
+                operation(change).await.map(Idempotent::Done)
             }
         }
     }

@@ -28,7 +28,7 @@ pub mod products;
 mod question;
 pub mod refusals;
 pub mod sign_in;
-mod typed_users;
+mod user_lookup;
 pub mod users;
 mod visitor;
 pub mod webhooks;

@@ -8,14 +8,14 @@ use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Caller, Reader};
 use crate::http::extract::{Id, Json, OptionalJson, Query};
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::keys;
 use crate::ops::outcome::{Changed, Created};
 
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreateKey>,
-) -> Result<Once<Created<CreatedKey>>, Error> {
+) -> Result<Idempotent<Created<CreatedKey>>, Error> {
     writer.once(body, keys::create).await
 }
 
@@ -31,7 +31,7 @@ pub async fn roll(
     writer: Writer,
     Id(id): Id<KeyId>,
     Json(body): Json<RollKey>,
-) -> Result<Once<Created<CreatedKey>>, Error> {
+) -> Result<Idempotent<Created<CreatedKey>>, Error> {
     writer.once(body, |change, body| keys::roll(change, id, body)).await
 }
 
@@ -39,7 +39,7 @@ pub async fn revoke(
     writer: Writer,
     Id(id): Id<KeyId>,
     OptionalJson(body): OptionalJson<RevokeKey>,
-) -> Result<Once<Changed<Key>>, Error> {
+) -> Result<Idempotent<Changed<Key>>, Error> {
     writer.once(body, |change, body| keys::revoke(change, id, body)).await
 }
 

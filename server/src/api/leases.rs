@@ -14,7 +14,7 @@ use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Reader, Validator};
 use crate::http::extract::{Lenient, Limit, Query};
-use crate::ops::leases::{self, Issued, LeaseQuery, Wish};
+use crate::ops::leases::{self, Issued, LeaseOptions, LeaseQuery};
 
 /// How often a request starts over because of concurrent changes.
 const ATTEMPTS: usize = 5;
@@ -29,7 +29,7 @@ pub async fn issue(
     let request = caller.validation(body.user_id.clone(), Some(body.product_id));
     let key = caller.key.id;
     let admits_event = || app.gate.admit_seat_event(key, &body.user_id, &request.caller);
-    let wish = Wish {
+    let options = LeaseOptions {
         user: &body.user_id,
         product: body.product_id,
         ttl: body.ttl_seconds,
@@ -43,7 +43,7 @@ pub async fn issue(
             Validation::Valid(answer) => *answer,
             Validation::Invalid(answer) => return Ok(Data(LeaseAnswer::Invalid(answer))),
         };
-        let issuing = leases::issue(&app.ops, origin.clone(), &app.secrets, &wish, &validation);
+        let issuing = leases::issue(&app.ops, origin.clone(), &app.secrets, &options, &validation);
         let (lease, reason) = match issuing.await? {
             Issued::Lease(lease) => (Some(lease), None),
             Issued::Refused(reason) => (None, Some(reason)),

@@ -15,7 +15,7 @@ use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Caller, ReadCaller, Reader, Validator};
 use crate::http::extract::{Id, Json, Lenient, Limit, NoQuery, Query};
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::ops::{license_keys, licenses};
 
@@ -23,7 +23,7 @@ pub async fn create(
     writer: Writer,
     Id(id): Id<LicenseId>,
     Json(body): Json<CreateLicenseKey>,
-) -> Result<Once<Upserted<CreatedLicenseKey>>, Error> {
+) -> Result<Idempotent<Upserted<CreatedLicenseKey>>, Error> {
     writer.once(body, |change, body| license_keys::create(change, id, body)).await
 }
 
@@ -72,7 +72,7 @@ pub async fn reissue(
     writer: Writer,
     Id(id): Id<LicenseKeyId>,
     _: NoQuery,
-) -> Result<Once<Created<CreatedLicenseKey>>, Error> {
+) -> Result<Idempotent<Created<CreatedLicenseKey>>, Error> {
     writer.once((), |change, ()| license_keys::reissue(change, id)).await
 }
 
@@ -80,7 +80,7 @@ pub async fn revoke(
     writer: Writer,
     Id(id): Id<LicenseKeyId>,
     _: NoQuery,
-) -> Result<Once<Changed<LicenseKey>>, Error> {
+) -> Result<Idempotent<Changed<LicenseKey>>, Error> {
     writer.once((), |change, ()| license_keys::revoke(change, id)).await
 }
 

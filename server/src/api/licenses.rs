@@ -18,7 +18,7 @@ use crate::http::extract::{
 };
 use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::ops::release;
@@ -26,7 +26,7 @@ use crate::ops::release;
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreateLicense>,
-) -> Result<Once<Created<LicenseDetails>>, Error> {
+) -> Result<Idempotent<Created<LicenseDetails>>, Error> {
     writer.once(body, licenses::create).await
 }
 
@@ -94,7 +94,7 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
-) -> Result<Once<Changed<LicenseDetails>>, Error> {
+) -> Result<Idempotent<Changed<LicenseDetails>>, Error> {
     writer.expecting(expected).once(body, |change, body| licenses::update(change, id, body)).await
 }
 
@@ -103,7 +103,7 @@ pub async fn set_status(
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
-) -> Result<Once<Changed<LicenseDetails>>, Error> {
+) -> Result<Idempotent<Changed<LicenseDetails>>, Error> {
     writer
         .expecting(expected)
         .once(body, |change, body| licenses::set_status(change, id, body.status))
@@ -115,7 +115,7 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Query(query): Query<DeleteLicense>,
-) -> Result<Once<Changed<LicenseDetails>>, Error> {
+) -> Result<Idempotent<Changed<LicenseDetails>>, Error> {
     let change = async |change, query: DeleteLicense| {
         licenses::delete(change, id, query.keys.is_some()).await
     };
@@ -136,7 +136,7 @@ pub async fn assign(
     writer: Writer,
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
-) -> Result<Once<Upserted<Assignment>>, Error> {
+) -> Result<Idempotent<Upserted<Assignment>>, Error> {
     writer.once(body, |change, body| licenses::assign(change, id, body)).await
 }
 
@@ -170,7 +170,7 @@ pub async fn unassign(
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
     Query(leases): Query<Leases>,
-) -> Result<Once<Changed<Assignment>>, Error> {
+) -> Result<Idempotent<Changed<Assignment>>, Error> {
     writer
         .dropping_leases(leases.drops())
         .once((), |change, ()| async move {
@@ -183,7 +183,7 @@ pub async fn release(
     writer: Writer,
     Id(id): Id<LicenseId>,
     JsonAndQuery(body, leases): JsonAndQuery<ReleaseSeat, Leases>,
-) -> Result<Once<Changed<Released>>, Error> {
+) -> Result<Idempotent<Changed<Released>>, Error> {
     writer
         .dropping_leases(leases.drops())
         .once(body, |change, body| release::release_one(change, id, body.user_id))
@@ -194,7 +194,7 @@ pub async fn transfer(
     writer: Writer,
     Id(id): Id<LicenseId>,
     JsonAndQuery(body, leases): JsonAndQuery<TransferLicense, Leases>,
-) -> Result<Once<Changed<LicenseAssignment>>, Error> {
+) -> Result<Idempotent<Changed<LicenseAssignment>>, Error> {
     writer
         .dropping_leases(leases.drops())
         .once(body, |change, body| licenses::transfer(change, id, body))
@@ -218,7 +218,7 @@ pub async fn unassign_by_query(
     writer: Writer,
     Id(id): Id<LicenseId>,
     Query(query): Query<UnassignUser>,
-) -> Result<Once<Changed<Assignment>>, Error> {
+) -> Result<Idempotent<Changed<Assignment>>, Error> {
     writer
         .dropping_leases(query.leases.is_some())
         .once(query, |change, query| async move {

@@ -10,14 +10,14 @@ use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query, filter};
 use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::plans;
 
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreatePlan>,
-) -> Result<Once<Created<Plan>>, Error> {
+) -> Result<Idempotent<Created<Plan>>, Error> {
     writer.once(body, plans::create).await
 }
 
@@ -57,7 +57,7 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
-) -> Result<Once<Changed<Plan>>, Error> {
+) -> Result<Idempotent<Changed<Plan>>, Error> {
     writer.expecting(expected).once(body, |change, body| plans::update(change, id, body)).await
 }
 
@@ -66,6 +66,6 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<PlanId>,
     _: NoQuery,
-) -> Result<Once<Changed<Plan>>, Error> {
+) -> Result<Idempotent<Changed<Plan>>, Error> {
     writer.expecting(expected).once((), |change, ()| plans::delete(change, id)).await
 }

@@ -9,14 +9,14 @@ use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Json, NoQuery, Query};
 use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::products;
 
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreateProduct>,
-) -> Result<Once<Created<Product>>, Error> {
+) -> Result<Idempotent<Created<Product>>, Error> {
     writer.once(body, products::create).await
 }
 
@@ -41,7 +41,7 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
-) -> Result<Once<Changed<Product>>, Error> {
+) -> Result<Idempotent<Changed<Product>>, Error> {
     writer.expecting(expected).once(body, |change, body| products::update(change, id, body)).await
 }
 
@@ -50,6 +50,6 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<ProductId>,
     _: NoQuery,
-) -> Result<Once<Changed<Product>>, Error> {
+) -> Result<Idempotent<Changed<Product>>, Error> {
     writer.expecting(expected).once((), |change, ()| products::delete(change, id)).await
 }

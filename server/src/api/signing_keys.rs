@@ -10,7 +10,7 @@ use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Caller;
 use crate::http::extract::{Id, Json, NoQuery, Query};
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::signing_keys;
 
@@ -18,7 +18,7 @@ pub async fn create(
     State(app): State<App>,
     writer: Writer,
     _: NoQuery,
-) -> Result<Once<Created<SigningKeys>>, Error> {
+) -> Result<Idempotent<Created<SigningKeys>>, Error> {
     writer.once((), |change, ()| signing_keys::create(change, &app.secrets)).await
 }
 
@@ -37,7 +37,7 @@ pub async fn rotate(
     State(app): State<App>,
     writer: Writer,
     Json(body): Json<RotateSigningKeys>,
-) -> Result<Once<Changed<SigningKeys>>, Error> {
+) -> Result<Idempotent<Changed<SigningKeys>>, Error> {
     let (keys, node) = (&app.secrets, &app.node);
     writer.once(body, |change, body| signing_keys::rotate(change, keys, node, body)).await
 }
@@ -46,6 +46,6 @@ pub async fn delete(
     writer: Writer,
     Id(id): Id<SigningKeyId>,
     _: NoQuery,
-) -> Result<Once<Changed<SigningKey>>, Error> {
+) -> Result<Idempotent<Changed<SigningKey>>, Error> {
     writer.once((), |change, ()| signing_keys::delete(change, id)).await
 }

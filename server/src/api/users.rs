@@ -12,14 +12,14 @@ use crate::http::extract::{Id, Json, JsonAndQuery, Limit, NoQuery, OptionalJson,
 use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
 use crate::ops::forget;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
 
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreateUser>,
-) -> Result<Once<Upserted<User>>, Error> {
+) -> Result<Idempotent<Upserted<User>>, Error> {
     writer.once(body, users::create).await
 }
 
@@ -67,7 +67,7 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     JsonAndQuery(body, leases): JsonAndQuery<UpdateUser, Leases>,
-) -> Result<Once<Changed<User>>, Error> {
+) -> Result<Idempotent<Changed<User>>, Error> {
     writer
         .expecting(expected)
         .dropping_leases(leases.drops())
@@ -80,7 +80,7 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     Query(leases): Query<Leases>,
-) -> Result<Once<Changed<User>>, Error> {
+) -> Result<Idempotent<Changed<User>>, Error> {
     writer
         .expecting(expected)
         .dropping_leases(leases.drops())
@@ -93,7 +93,7 @@ pub async fn forget(
     writer: Writer,
     Id(user): Id<String>,
     OptionalJson(body): OptionalJson<ForgetUser>,
-) -> Result<Once<Changed<ForgottenUser>>, Error> {
+) -> Result<Idempotent<Changed<ForgottenUser>>, Error> {
     let (ops, origin) = (writer.ops(), writer.origin());
     let replaces_id = body.external_id.unwrap_or_default();
     let person = forget::find(&ops.view(origin.scope), &user, replaces_id).await?;

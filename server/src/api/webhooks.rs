@@ -17,7 +17,7 @@ use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::if_match::IfMatch;
 use crate::http::newest_first::DescendingPage;
 use crate::http::writer::Writer;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::webhooks;
 
@@ -25,7 +25,7 @@ pub async fn create(
     State(app): State<App>,
     writer: Writer,
     Json(body): Json<CreateWebhook>,
-) -> Result<Once<Created<CreatedWebhook>>, Error> {
+) -> Result<Idempotent<Created<CreatedWebhook>>, Error> {
     webhooks::check(app.webhooks.client(), &body.url)?;
     writer.once(body, |change, body| webhooks::create(change, &app.secrets, body)).await
 }
@@ -59,7 +59,7 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<WebhookId>,
     Json(body): Json<UpdateWebhook>,
-) -> Result<Once<Changed<Webhook>>, Error> {
+) -> Result<Idempotent<Changed<Webhook>>, Error> {
     body.url.as_ref().map_or(Ok(()), |url| webhooks::check(app.webhooks.client(), url))?;
     writer
         .expecting(expected)
@@ -73,7 +73,7 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<WebhookId>,
     _: NoQuery,
-) -> Result<Once<Changed<Webhook>>, Error> {
+) -> Result<Idempotent<Changed<Webhook>>, Error> {
     writer
         .expecting(expected)
         .once((), |change, ()| webhooks::delete(change, &app.secrets, id))
@@ -85,7 +85,7 @@ pub async fn roll(
     writer: Writer,
     Id(id): Id<WebhookId>,
     Json(body): Json<RollKey>,
-) -> Result<Once<Created<CreatedWebhook>>, Error> {
+) -> Result<Idempotent<Created<CreatedWebhook>>, Error> {
     writer.once(body, |change, body| webhooks::roll(change, &app.secrets, id, body)).await
 }
 
@@ -94,7 +94,7 @@ pub async fn replay(
     writer: Writer,
     Id(id): Id<WebhookId>,
     Json(body): Json<ReplayWebhook>,
-) -> Result<Once<Changed<Webhook>>, Error> {
+) -> Result<Idempotent<Changed<Webhook>>, Error> {
     writer.once(body, |change, body| webhooks::replay(change, &app.secrets, id, body)).await
 }
 
@@ -102,7 +102,7 @@ pub async fn retry(
     writer: Writer,
     Id(id): Id<WebhookId>,
     _: NoQuery,
-) -> Result<Once<Changed<Retried>>, Error> {
+) -> Result<Idempotent<Changed<Retried>>, Error> {
     writer.once((), |change, ()| webhooks::retry(change, id)).await
 }
 

@@ -16,7 +16,7 @@ use crate::store::keys;
 /// How many keys one transaction writes; others can write between two.
 const PORTION: usize = 500;
 /// How long hourly counts are kept.
-const KEPT: TimeDelta = TimeDelta::days(30);
+const RETENTION: TimeDelta = TimeDelta::days(30);
 
 /// The uses that are not written yet, one entry for each key used since the last write.
 #[derive(Default)]
@@ -84,7 +84,7 @@ impl LastUses {
 
 /// Deletes the counts of old hours in portions, and lets others write in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
-    let since = now.plus(-KEPT);
+    let since = now.plus(-RETENTION);
     while key_uses::forget_old(&mut db.write().await?, since).await? {}
     Ok(())
 }

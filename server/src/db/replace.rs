@@ -17,7 +17,7 @@ use super::files::{folder, make_folder, with_suffix};
 use super::open_error::OpenError;
 
 /// What belongs to a database and is kept: the file, its log, and a journal that licd never makes.
-const KEPT: [&str; 3] = ["", "-wal", "-journal"];
+const KEPT_SUFFIXES: [&str; 3] = ["", "-wal", "-journal"];
 /// SQLite's index of the log, which it makes again.
 const INDEX: &str = "-shm";
 
@@ -48,7 +48,7 @@ impl UnusedDatabase {
 
     /// Whether there is a database at the path, or what is left of one.
     pub fn exists(path: &Path) -> bool {
-        KEPT.iter().any(|suffix| with_suffix(path, suffix).exists())
+        KEPT_SUFFIXES.iter().any(|suffix| with_suffix(path, suffix).exists())
     }
 
     /// Whether this is the same file.
@@ -76,7 +76,7 @@ impl UnusedDatabase {
         lock(new.as_file())?;
         let kept = self.keep()?;
         let _new = new.persist(&self.path).map_err(|error| error.error)?;
-        for suffix in KEPT.into_iter().skip(1).chain([INDEX]) {
+        for suffix in KEPT_SUFFIXES.into_iter().skip(1).chain([INDEX]) {
             remove(&with_suffix(&self.path, suffix))?;
         }
         File::open(self.folder())?.sync_all()?;
@@ -88,7 +88,7 @@ impl UnusedDatabase {
         let now = Timestamp::now().to_string().replace(':', "-");
         let kept = with_suffix(&self.path, &format!("-replaced-{now}"));
         let mut is_any = false;
-        for suffix in KEPT {
+        for suffix in KEPT_SUFFIXES {
             match fs::hard_link(with_suffix(&self.path, suffix), with_suffix(&kept, suffix)) {
                 Ok(()) => is_any = true,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}

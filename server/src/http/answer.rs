@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::http::extract::{Limit, ListOrder};
 use crate::http::json::{text, with_json};
-use crate::ops::idempotency::{Once, Stored};
+use crate::ops::idempotency::{Idempotent, Stored};
 use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
 use crate::store::{Cursor, Page};
 
@@ -59,7 +59,7 @@ macro_rules! outcomes {
 
 outcomes!(Created, Changed, Upserted);
 
-impl<T: IntoResponse> IntoResponse for Once<T> {
+impl<T: IntoResponse> IntoResponse for Idempotent<T> {
     fn into_response(self) -> Response {
         match self {
             Self::Done(outcome) => outcome.into_response(),

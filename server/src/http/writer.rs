@@ -12,7 +12,7 @@ use crate::events::Origin;
 use crate::ops::Operations;
 use crate::ops::change::Change;
 use crate::ops::etag::Expected;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 
 /// A caller that may change records, whose change has its effect once for each `Idempotency-Key`.
 pub struct Writer {
@@ -61,7 +61,7 @@ impl Writer {
         self,
         request: R,
         change: impl FnOnce(Change, R) -> F,
-    ) -> Result<Once<T>, Error> {
+    ) -> Result<Idempotent<T>, Error> {
         let key = self.idempotency.of(&request)?;
         let prepared = |new: Change| {
             change(new.expecting(self.expected).dropping_leases(self.drops_leases), request)

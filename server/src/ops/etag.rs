@@ -1,5 +1,5 @@
-//! Entity tags of records, and conditional changes: two people who edit a record do not overwrite
-//! each other's changes unknowingly.
+//! Entity tags of records, and conditional changes. With these, two people who edit a record do not
+//! overwrite each other's changes by mistake.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use common::{Key, LicenseDetails, Plan, Product, Timestamp, User, Webhook};
 
 use crate::error::Error;
 
-/// Identifies the state of a record. HTTP puts it in quotes.
+/// Identifies the state of a record. HTTP headers show it in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ETag(String);
 
 impl ETag {
-    /// The state of a record that was last changed then: that time strictly grows with each change,
-    /// and a member of a later release changes no tag.
+    /// Returns the tag of a record by the time of its last change. This time strictly increases with each
+    /// change, and a release that adds members does not change tags.
     fn of(updated_at: Timestamp) -> Self {
         Self(updated_at.millis().to_string())
     }
@@ -25,10 +25,10 @@ impl fmt::Display for ETag {
     }
 }
 
-/// A record whose state has a tag. The tag covers the stored record itself, not the seats that
-/// validations take or the last use of a key.
+/// A record whose state has a tag. The tag covers only the stored record, not the seats that validations
+/// take or the last use of a key.
 pub trait Tagged {
-    /// The kind of record, for messages.
+    /// Kind of record, for messages.
     const KIND: &'static str;
 
     fn etag(&self) -> ETag;
@@ -57,7 +57,7 @@ tagged! {
 impl Tagged for Key {
     const KIND: &'static str = "key";
 
-    /// A key only ends, and may be given another end before.
+    /// Tags a key by its end, which is all that can change.
     fn etag(&self) -> ETag {
         let [expires, revoked] =
             [self.expires_at, self.revoked_at].map(|end| end.map_or(0, Timestamp::millis));
@@ -65,9 +65,9 @@ impl Tagged for Key {
     }
 }
 
-/// The state of the record that a change is based on. Handlers pass it to
-/// [`Change::expecting`](super::change::Change::expecting): the API takes it from `If-Match`, a
-/// page from a hidden field of its form.
+/// State of the record that a change is based on. Handlers pass it to
+/// [`Change::expecting`](super::change::Change::expecting). The API reads it from `If-Match`, a page from
+/// a hidden field of its form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
     /// Any state.
@@ -78,12 +78,12 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// The state of the record that a form showed, if it includes one.
+    /// Returns the state of the record that a form showed, if the form includes it.
     pub fn seen(updated_at: Option<Timestamp>) -> Self {
         updated_at.map_or(Self::Anything, |at| Self::OneOf(vec![ETag::of(at).0]))
     }
 
-    /// Refuses the record, which is locked, if its state differs.
+    /// Fails if the state of the locked record differs.
     pub(super) fn check<T: Tagged>(&self, record: &T) -> Result<(), Error> {
         let is_as_seen = match self {
             Self::Anything => true,

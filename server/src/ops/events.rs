@@ -1,4 +1,4 @@
-//! The list of events, and how long events are kept.
+//! Lists of events, and their retention.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,36 +15,36 @@ use crate::error::Error;
 use crate::store::events::{self, EventFilter};
 use crate::store::{Collected, Order, Page};
 
-/// The filters of a list of events, as the caller wrote them.
+/// Filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
 pub struct EventQuery {
-    /// The types of the events; empty: all.
+    /// Types of the events. Empty for all types.
     pub kinds: Vec<String>,
-    /// The id of their subject.
+    /// Id of the subject.
     pub subject: Option<String>,
-    /// The external ids of the user that they are about, each with the sequences of events in which
-    /// it was the user's; see [`periods_of`](super::renames::periods_of). None: of any user.
+    /// External ids of the user that the events are about, each with the range of sequences in which the
+    /// user had it; see [`periods_of`](super::renames::periods_of). `None` for all users.
     pub user: Option<Vec<Period>>,
     pub times: EventTimes,
 }
 
-/// From when to when events are.
+/// Time range of events.
 #[derive(Clone, Default)]
 pub struct EventTimes {
-    /// The earliest time.
+    /// Earliest time.
     from: Option<Timestamp>,
-    /// The time that all are before.
+    /// Time before which all events are.
     to: Option<Timestamp>,
-    /// The sequence numbers among which all these events are, so that no others are read. None: any.
+    /// Range of sequences that contains all these events, to read no others. `None` for all sequences.
     range: Option<Range<i64>>,
 }
 
-/// How far the time of an event may be from those next to it, at most: events are in the order of
-/// commit, and their times are those of the requests.
+/// Maximum difference between the times of neighbouring events. Events are in the order of commit, but
+/// have the times of their requests.
 const MAX_DISORDER: Duration = Duration::minutes(1);
 
 impl EventTimes {
-    /// Looks the times up among the events: once for a list, whose pages share them.
+    /// Finds the range of sequences for these times. A list does this once for all of its pages.
     pub async fn find(
         view: &View,
         from: Option<Timestamp>,
@@ -66,16 +66,16 @@ impl EventTimes {
     }
 }
 
-/// Refuses to go on after an event that there is not yet: who read it read another state of the
-/// database, and would miss what comes until then.
+/// Fails if `after` is beyond the last event. The caller has then read another state of the database, such
+/// as one before a restore, and would miss events.
 pub async fn refuse_ahead(view: &View, after: i64) -> Result<(), Error> {
     let (_, last) = events::bounds(&mut view.read().await?, view.scope).await?;
     if after > last { Err(Error::SequenceAhead(last)) } else { Ok(()) }
 }
 
-/// The events after a sequence number in the order of commit, or those before one, newest first.
+/// Returns events after a sequence in the order of commit, or events before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
-    // No event contains a text that cannot be stored.
+    // PostgreSQL cannot store such a text, so no event contains it.
     let mut texts = query.kinds.iter().chain(&query.subject);
     if !texts.all(|text| text.parse::<Line>().is_ok()) {
         return Ok(Vec::new());
@@ -110,7 +110,7 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
     Ok(found)
 }
 
-/// A page of the events whose sequences are in the range.
+/// Returns a page of the events in the range of sequences.
 async fn within(
     view: &View,
     filter: EventFilter<'_>,
@@ -129,12 +129,12 @@ async fn within(
     Ok(found.records)
 }
 
-/// How long events are kept: a number of days, or forever.
+/// Retention of events: a number of days, or forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention(Option<u16>);
 
 impl Retention {
-    /// None: forever.
+    /// Returns the number of days. `None` if events are kept forever.
     pub fn days(self) -> Option<u16> {
         self.0
     }
@@ -174,11 +174,11 @@ impl fmt::Display for Retention {
     }
 }
 
-/// Deletes older events in portions, and lets others write in between.
+/// Deletes events beyond the retention in batches. Other writers can go in between.
 pub async fn forget_old(db: &Db, retention: Retention, now: Timestamp) -> db::Result<()> {
     let Some(days) = retention.0 else { return Ok(()) };
     let horizon = now.plus(-Duration::days(days.into()));
-    // An id starts with its time: 48 bits of milliseconds.
+    // An id starts with its time, in 48 bits of milliseconds.
     let oldest = EventId::from(Uuid::from_u128(u128::from(horizon.millis()) << 80));
     while events::forget_old(&mut db.write().await?, oldest).await? {}
     Ok(())

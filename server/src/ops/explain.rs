@@ -1,5 +1,5 @@
-//! Explanations: the result of a validation in sentences, its verdict on each license, and what
-//! would help a refused user.
+//! Explanations of validations: the result in sentences, the verdict on each license, and remedies for a
+//! refused user.
 
 mod lost_seat;
 mod namesakes;
@@ -30,16 +30,16 @@ use namesakes::licensed_namesakes;
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
 use remedies::add_remedies;
 
-/// When it is worth asking again for an idle seat that nobody may take over now.
+/// Time after which it is worth asking again for an idle seat, if no better time is known.
 const SOON: TimeDelta = TimeDelta::minutes(1);
 
-/// The seats that a validation would take over.
+/// Seats that a validation would take over, by license.
 type IdleHolders = BTreeMap<LicenseId, Vec<HeldSeat>>;
 
-/// How many of the user's refusals an explanation carries at most.
+/// Maximum number of the user's refusals in an explanation.
 const LAST_REFUSALS: i64 = 10;
 
-/// Explains without any effect, and as of one moment.
+/// Explains a validation without any effect, from one snapshot.
 pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     if let Some(product) = request.product_id {
@@ -96,7 +96,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     })
 }
 
-/// A sentence about the user who had this external id before.
+/// Returns a sentence about the user who had this external id before.
 fn renamed(former: &ExternalId, renamed_to: Option<&RenamedUser>) -> String {
     renamed_to.map_or_else(String::new, |it| {
         let day = it.renamed_at.day();
@@ -104,13 +104,13 @@ fn renamed(former: &ExternalId, renamed_to: Option<&RenamedUser>) -> String {
     })
 }
 
-/// Moves the times of the last checks of seats to those that are noted.
+/// Updates the last checks of seats with those in memory.
 fn show_checks(found: &mut [NamedLicense], checks: &LastChecks) {
     found.iter_mut().filter_map(|it| it.assigned.seat.as_mut()).for_each(|it| checks.show(it));
 }
 
-/// The idle seats that a validation of this user could take over, by license. Full licenses without
-/// one say so from now on.
+/// Returns the idle seats that a validation of this user could take over, and marks full licenses that
+/// have none.
 async fn find_idle(
     conn: &mut Conn,
     scope: Scope,
@@ -131,14 +131,15 @@ async fn find_idle(
         }
         match idle.take_for_one(assigned) {
             Some(seats) => drop(holders.insert(license, seats)),
-            // Without a moment that may be noted, no seat is taken over for now.
+            // Without a known time, no seat can be taken over for now.
             None => assigned.seats_idle_at = idle.next(license).or(Some(now.plus(SOON))),
         }
     }
     Ok(holders)
 }
 
-/// Why a validation is refused that names this product, if it is, with the verdict on each license.
+/// Returns the reason for a refused validation of this product, if it is refused, and the verdict on each
+/// license.
 fn judge(
     found: &[NamedLicense],
     idle: &IdleHolders,
@@ -174,7 +175,7 @@ fn judge(
     (reason, explained.collect())
 }
 
-/// The result in a sentence; `considered` are the licenses that the request is about.
+/// Returns the result in a sentence. `considered` are the licenses that the request is about.
 fn summary(
     request: &Explain,
     reason: Option<Reason>,
@@ -211,15 +212,15 @@ fn summary(
     }
 }
 
-/// The day on which the last of the expired licenses ended, if a date ended it.
+/// Returns the day on which the last of the expired licenses ended, if it had an end.
 fn last_end(licenses: &[&License], now: Timestamp) -> Option<String> {
     let expires = |license: &&&License| matches!(license.status, Status::Active | Status::Expired);
     let ends = licenses.iter().filter(expires).filter_map(|license| license.expires_at);
     ends.filter(|&end| end <= now).max().map(Timestamp::day)
 }
 
-/// The verdict on a license; `decisive` is the number of the one that is used, `idle` the seats
-/// that would be taken over.
+/// Returns the verdict on a license in a sentence. `decisive` is the number of the license that is used,
+/// and `idle` are the seats that would be taken over.
 fn sentence(
     verdict: Verdict,
     NamedLicense { assigned, product_name, .. }: &NamedLicense,
@@ -264,7 +265,7 @@ fn sentence(
     }
 }
 
-/// What also holds while the user is offline, whatever the verdict.
+/// Returns a sentence about a running lease, which is valid whatever the verdict.
 fn offline(assigned: &AssignedLicense, now: Timestamp) -> String {
     let until = assigned.seat.as_ref().and_then(|seat| seat.lease_until(now));
     until.map_or_else(String::new, |until| {

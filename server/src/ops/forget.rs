@@ -26,16 +26,16 @@ use crate::store::{Scope, assignments, licenses, users};
 /// Maximum number of events in a transaction, which holds SQLite's only writer.
 const BATCH: i64 = 500;
 
-/// A user to forget, who may have been deleted.
+/// A user to forget, who may be deleted already.
 #[derive(Clone)]
 pub struct Person {
-    /// The internal ids: several if users with the same external id were deleted one after another.
+    /// Internal ids. There are several if users with the same external id were deleted one after another.
     ids: Vec<UserId>,
-    /// The present external id and former ones.
+    /// Present and former external ids.
     external_ids: BTreeSet<ExternalId>,
-    /// The external id from now on.
+    /// External id after the change.
     external_id: ExternalId,
-    /// Whether it replaces the others.
+    /// Whether it replaces the present and former external ids.
     replaces_id: bool,
 }
 
@@ -70,7 +70,7 @@ pub async fn find(view: &View, text: &str, replaces_id: bool) -> Result<Option<P
     Ok(Some(Person { ids, external_ids, external_id, replaces_id }))
 }
 
-/// The users in the events with this external id who exist no more, the last one first.
+/// Returns deleted users who had this external id in events, the last one first.
 async fn deleted_users(
     conn: &mut Conn,
     scope: Scope,
@@ -85,7 +85,7 @@ async fn deleted_users(
     Ok(ids)
 }
 
-/// Removes the person's data from events and refusals, and returns how many events changed.
+/// Removes the person's data from events and refusals. Returns the number of changed events.
 pub async fn change_events(
     ops: &Operations,
     origin: &Origin,
@@ -113,7 +113,8 @@ pub async fn change_events(
     Ok(changed)
 }
 
-/// Refusals have no internal id, so those of an external id that another user has now stay.
+/// Removes the person's data from refusals. They have no internal id, so refusals of an external id that
+/// another user has now stay.
 async fn change_refusals(
     ops: &Operations,
     origin: &Origin,
@@ -133,7 +134,7 @@ async fn change_refusals(
 }
 
 impl Person {
-    /// Removes the data from an event, and returns whether it had some.
+    /// Removes the data from an event. Returns whether it contained any.
     fn erase(&self, event: &mut EventData) -> bool {
         let related = &mut event.related.0;
         if !related.user_id.is_some_and(|id| self.ids.contains(&id)) {
@@ -196,7 +197,7 @@ pub async fn forget(
         store_user(&mut change, &before, user).await.map_err(|error| {
             let is_taken = has_code(&error, |code| code == UNIQUE_VIOLATION);
             if is_taken {
-                Error::Conflict("the user's new externalId is taken")
+                Error::Conflict("Another user has the new externalId")
             } else {
                 error.into()
             }
@@ -224,7 +225,7 @@ fn remaining(kind: RemainingType, description: &str, until: Option<Timestamp>) -
     RemainingData { kind: Open::Known(kind), description, license_id: None, until }
 }
 
-/// The data that remains in the licenses of the user.
+/// Returns the data that remains in the licenses of the user.
 fn remaining_of(
     licenses: &[LicenseDetails],
     leased: Option<Timestamp>,
@@ -242,7 +243,7 @@ fn remaining_of(
 }
 
 impl Person {
-    /// The data that remains outside of the user's own records.
+    /// Returns the data that remains outside of the user's own records.
     fn remaining(&self, now: Timestamp) -> Vec<RemainingData> {
         const EXTERNAL_ID: &str = "The external ids, in the user, events and refusals. To replace \
                                    them, send externalId: true.";
@@ -251,7 +252,7 @@ impl Person {
         const DELIVERY: &str = "Events that the receivers of your webhooks already have. They \
                                 receive user.forgotten.";
         const BACKUP: &str = "Backups of the database. After you restore one, repeat this request.";
-        let stored_until = Some(now.plus(idempotency::KEPT));
+        let stored_until = Some(now.plus(idempotency::RETENTION));
         let mut all = Vec::new();
         if !self.replaces_id {
             all.push(remaining(RemainingType::ExternalId, EXTERNAL_ID, None));

@@ -1,9 +1,8 @@
-//! Requests that have their effect once, however often they are sent.
+//! Idempotent requests: they have their effect once, however often they are sent.
 //!
-//! A caller who lost an answer cannot know whether the request had its effect. With an
-//! idempotency key it may simply send the request again: the outcome is stored in one transaction
-//! with the effect, and answered again for a week. A validation needs none of this: it is decided
-//! anew each time, and an old answer would be a wrong one.
+//! A caller that lost a response cannot know whether the request succeeded. With an idempotency key it
+//! can send the request again: the outcome is stored in the same transaction as the effect, and returned
+//! again for a week. Validations need no key, because each is decided again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,40 +16,41 @@ use crate::error::Error;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
 
-/// How long answers are kept: payment services repeat a notification for three days.
-pub(super) const KEPT: TimeDelta = TimeDelta::days(7);
+/// Retention of outcomes. Payment services repeat a notification for up to three days.
+pub(super) const RETENTION: TimeDelta = TimeDelta::days(7);
 
-/// What marks a request that may be sent again.
+/// The idempotency key of a request.
 pub struct IdempotencyKey {
     pub name: String,
-    /// The SHA-256 of the request: another one with the same name is refused.
+    /// SHA-256 of the request. Another request with the same key is refused.
     pub fingerprint: [u8; 32],
 }
 
-/// The requests with a key that this process is busy with.
+/// Idempotent requests that this process is handling.
 #[derive(Clone, Default)]
 pub struct InFlight(Arc<Mutex<BTreeSet<(Scope, String)>>>);
 
 impl InFlight {
-    pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<Attempt, Error> {
+    /// Starts a request. Fails if one with the same key is in progress.
+    pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<IdempotentRequest, Error> {
         let IdempotencyKey { name, fingerprint } = key;
         if !self.0.lock().insert((scope, name.clone())) {
             return Err(Error::IdempotencyKeyInUse);
         }
-        Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint })
+        Ok(IdempotentRequest { in_flight: self.clone(), scope, name, fingerprint })
     }
 }
 
-/// What came of a request that may be sent again.
-pub enum Once<T> {
+/// Outcome of an idempotent request.
+pub enum Idempotent<T> {
     Done(T),
-    /// It was done before.
+    /// The request had succeeded before.
     Replayed(Stored),
 }
 
-impl<T> Once<T> {
-    /// The outcome of an operation that shows a secret. Its response is never stored: the second
-    /// request fails with [`Error::ShownOnce`].
+impl<T> Idempotent<T> {
+    /// Returns the outcome of an operation that shows a secret. Its response is never stored, so a second
+    /// request has failed with [`Error::ShownOnce`].
     pub fn of_secret(self) -> Result<T, Error> {
         match self {
             Self::Done(outcome) => Ok(outcome),
@@ -59,47 +59,47 @@ impl<T> Once<T> {
     }
 }
 
-/// The response to a request, as it was stored.
+/// A stored response.
 pub struct Stored {
     pub status: i32,
     pub body: String,
     pub etag: Option<String>,
 }
 
-/// What is kept of an outcome.
-pub enum Kept {
+/// The stored part of an outcome.
+pub enum StoredOutcome {
     Answer {
         is_new: bool,
         body: String,
-        /// The tag of the record in it.
+        /// Tag of the record in `body`.
         etag: Option<String>,
     },
-    /// The id of the record that was created, because the answer showed a secret.
+    /// Id of the created record, if the response contained a secret.
     Id(String),
 }
 
-/// The status of a request that is sent again and whose answer is not.
+/// Status of a repeated request whose first response contained a secret.
 const SHOWN_ONCE: i32 = 409;
 
-/// A request with a key. It is in flight as long as this lives.
-pub struct Attempt {
+/// A request with an idempotency key. It is in progress until this is dropped.
+pub struct IdempotentRequest {
     in_flight: InFlight,
     scope: Scope,
     name: String,
     fingerprint: [u8; 32],
 }
 
-impl Drop for Attempt {
+impl Drop for IdempotentRequest {
     fn drop(&mut self) {
         self.in_flight.0.lock().remove(&(self.scope, std::mem::take(&mut self.name)));
     }
 }
 
-impl Attempt {
-    /// Claims the key, or returns the stored response to the very same request.
+impl IdempotentRequest {
+    /// Claims the key, or returns the stored response to the same request.
     pub async fn claim(&self, conn: &mut Conn) -> Result<Option<Stored>, Error> {
         let (scope, name, now) = (self.scope, &*self.name, Timestamp::now());
-        let horizon = now.plus(-KEPT);
+        let horizon = now.plus(-RETENTION);
         idempotency::forget(conn, scope, name, horizon).await?;
         if idempotency::claim(conn, scope, name, &self.fingerprint, now).await? {
             return Ok(None);
@@ -113,12 +113,12 @@ impl Attempt {
         }
     }
 
-    /// Stores the outcome as it is answered again.
-    pub async fn settle(&self, conn: &mut Conn, kept: &Kept) -> db::Result<()> {
-        let (status, body, etag) = match kept {
-            Kept::Answer { is_new: true, body, etag } => (201, body, etag.as_deref()),
-            Kept::Answer { is_new: false, body, etag } => (200, body, etag.as_deref()),
-            Kept::Id(id) => (SHOWN_ONCE, id, None),
+    /// Stores the outcome for repeated requests.
+    pub async fn settle(&self, conn: &mut Conn, stored: &StoredOutcome) -> db::Result<()> {
+        let (status, body, etag) = match stored {
+            StoredOutcome::Answer { is_new: true, body, etag } => (201, body, etag.as_deref()),
+            StoredOutcome::Answer { is_new: false, body, etag } => (200, body, etag.as_deref()),
+            StoredOutcome::Id(id) => (SHOWN_ONCE, id, None),
         };
         idempotency::settle(conn, self.scope, &self.name, status, body, etag).await
     }
@@ -131,10 +131,9 @@ fn replay(Answered { status, body, etag, .. }: Answered) -> Result<Stored, Error
     }
 }
 
-/// Deletes the keys that are older than a week, a portion at a time, and lets others write in
-/// between.
+/// Deletes outcomes beyond the retention in batches. Other writers can go in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> db::Result<()> {
-    let horizon = now.plus(-KEPT);
+    let horizon = now.plus(-RETENTION);
     while idempotency::forget_old(&mut db.write().await?, horizon).await? {}
     Ok(())
 }

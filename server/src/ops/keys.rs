@@ -1,4 +1,4 @@
-//! API keys. A live key sees and creates keys of both modes, a test key only those of test mode.
+//! API keys. A live key sees and creates keys of both modes, a test key only keys of test mode.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::store::{Order, Page, Scope, key_uses, keys, worlds};
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
-/// Creates a key, which is shown only in this result.
+/// Creates a key. Only this result shows it.
 pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
     let mode = new.mode.unwrap_or(own.mode);
@@ -37,7 +37,7 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, event).await?)
 }
 
-/// Locks the key that acts, so that a revocation of what it created misses nothing. Fails if it was
+/// Locks the acting key, so that a revocation of the keys that it created misses none. Fails if the key was
 /// revoked since the request began.
 async fn lock_actor(change: &mut Change) -> Result<Option<KeyId>, Error> {
     let (own, Some(key)) = (change.scope(), change.actor_key()) else { return Ok(None) };
@@ -47,7 +47,7 @@ async fn lock_actor(change: &mut Change) -> Result<Option<KeyId>, Error> {
     Ok(Some(key))
 }
 
-/// The record of a new key, created on the server's host.
+/// Returns the record of a new key that is created on the server's host.
 pub(super) fn new_record(
     key: &ApiKey,
     name: Name,
@@ -89,22 +89,22 @@ pub async fn get(view: View, id: KeyId) -> Result<Key, Error> {
     found.map(|(key, _)| key).ok_or(NOT_FOUND)
 }
 
-/// The keys that a key created, those that they created, and so on, which are not revoked.
+/// Returns the keys that a key created, directly or through other keys, and that are not revoked.
 pub async fn made_by(view: View, id: KeyId) -> Result<Vec<Key>, Error> {
     let found = keys::made_by(&mut view.read().await?, view.scope, id).await?;
     let made = found.into_iter().map(|(key, _)| key);
     Ok(made.filter(|key| key.revoked_at.is_none()).collect())
 }
 
-/// How a key is used, with a delay of a few seconds.
+/// Use of a key, with a delay of a few seconds.
 #[derive(Debug, PartialEq)]
 pub struct KeyUses {
     pub last_used_at: Option<Timestamp>,
-    /// The address of the client, if it is known.
+    /// Address of the client, if known.
     pub last_used_address: Option<String>,
-    /// The number of requests in the current hour and the 23 before.
+    /// Number of requests in the current hour and the 23 before.
     pub last_24_hours: i64,
-    /// The number of requests in the current hour and the 167 before.
+    /// Number of requests in the current hour and the 167 before.
     pub last_7_days: i64,
 }
 
@@ -121,24 +121,24 @@ pub async fn uses(view: View, id: KeyId) -> Result<KeyUses, Error> {
     })
 }
 
-/// How long before its expiry a key should be replaced.
+/// Time before its expiry from which a key needs attention.
 pub const EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
 
-/// The valid keys that expire soon or have long been unused, newest first.
+/// Returns the valid keys that expire soon or have long been unused, newest first.
 pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result<Vec<Key>, Error> {
     let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-Key::LONG_UNUSED));
     let mut conn = view.read().await?;
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
-/// How long an admin key must remain valid to protect its tenant from being locked out. A day
-/// leaves time to create another, and far exceeds the differences between the clocks of nodes.
+/// Minimum remaining validity of an admin key that counts as a way back in. A day leaves time to create
+/// another key, and far exceeds differences between the clocks of nodes.
 const LASTING: TimeDelta = TimeDelta::days(1);
-/// The overlap with which the last such key may be rolled: a caller that lost the response can roll
-/// it again.
+/// Minimum overlap when the last lasting admin key is rolled, so that a caller that lost the response can
+/// roll it again.
 const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
 
-/// The tenant's live admin keys, locked, so that no two requests remove each other's remaining key.
+/// The tenant's live admin keys. They are locked, so that two requests cannot remove each other's last key.
 struct Admins {
     keys: Vec<(KeyId, Option<Timestamp>)>,
     now: Timestamp,
@@ -150,7 +150,7 @@ impl Admins {
         Ok(Self { keys: keys::lock_live_admins(change, own, now).await?, now })
     }
 
-    /// Whether the tenant would lose its last lasting live admin key with these.
+    /// Whether the tenant would have no lasting live admin key without these.
     fn are_last(&self, ids: &[KeyId]) -> bool {
         let lasts = |end: Option<Timestamp>| end.is_none_or(|end| end > self.now.plus(LASTING));
         let (gone, left): (Vec<_>, Vec<_>) =
@@ -159,8 +159,8 @@ impl Admins {
     }
 }
 
-/// Creates the key's successor, which is shown only in this result. The old key gets an expiry, or
-/// is revoked if there is no overlap.
+/// Creates the key's successor. Only this result shows it. The old key expires after the overlap, or is
+/// revoked if there is none.
 pub async fn roll(
     mut change: Change,
     id: KeyId,
@@ -194,8 +194,8 @@ pub async fn roll(
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, events).await?)
 }
 
-/// Revokes the key, and with `made` those that it created. Every request that starts after this
-/// returns is refused.
+/// Revokes the key and, with `made`, the keys that it created. Every request that starts after this returns
+/// is refused.
 pub async fn revoke(
     mut change: Change,
     id: KeyId,
@@ -228,8 +228,8 @@ pub async fn revoke(
     Ok(change.commit(Changed(key), events).await?)
 }
 
-/// All keys that a key created, directly or not, locked: then none of them can create another one
-/// that is not in the result.
+/// Returns all keys that a key created, directly or through other keys. They are locked, so that none of
+/// them can create another key in the meantime.
 async fn lock_made_by(change: &mut Change, id: KeyId) -> Result<Vec<(Key, Scope)>, Error> {
     let own = change.scope();
     let mut locked = BTreeSet::new();

@@ -1,6 +1,5 @@
-//! Leases: what a validation answered, signed, so that the application is licensed without the
-//! network until the lease ends. Its seat stays counted as long; whoever takes such a seat away
-//! says that the lease is to be dropped.
+//! Leases: signed results of validations, with which an application is licensed offline until the lease
+//! ends. The seat stays taken until then. To free the seat earlier, send `leases=drop`.
 
 use chrono::TimeDelta;
 use common::{
@@ -22,85 +21,85 @@ use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Collected, Page, Scope, assignments, leases as stored, licenses, users};
 use crate::validation::verdict::is_valid;
 
-/// The least that a lease lasts, in seconds.
-const SHORTEST: i64 = 60;
-/// The most bytes of a token: headers and cookies take no more.
-const LARGEST: usize = 16 * 1024;
-/// The bytes that the signature adds to a token.
-const SIGNATURE: usize = 87;
+/// Minimum duration of a lease, in seconds.
+const MIN_SECONDS: i64 = 60;
+/// Maximum bytes of a token, so that it fits into a header or a cookie.
+const MAX_BYTES: usize = 16 * 1024;
+/// Bytes that the signature adds to a token.
+const SIGNATURE_BYTES: usize = 87;
 
-/// What operators learn of leases that should have been.
-static NONE: LineLimit = LineLimit::new();
+/// Limits log lines about leases that could not be issued.
+static NOT_ISSUED: LineLimit = LineLimit::new();
 
 /// A request for a lease.
-pub struct Wish<'a> {
+pub struct LeaseOptions<'a> {
     pub user: &'a ExternalId,
     pub product: ProductId,
     pub ttl: Option<TtlSeconds>,
     pub device: Option<&'a DeviceName>,
-    /// Whether the caller may have more than the license offers.
+    /// Whether the caller may exceed the duration that the license offers.
     pub is_admin: bool,
-    /// Whether the caller's key may cause another event now; asked only if there is one to record.
+    /// Checks that the caller's key may cause another event now. Called only if there is one to record.
     pub admits_event: &'a (dyn Fn() -> Result<(), Error> + Sync),
 }
 
-/// What became of it.
+/// Outcome of a request for a lease.
 pub enum Issued {
     Lease(Lease),
     Refused(LeaseReason),
-    /// The validation would be answered otherwise by now.
+    /// The validation would have another result now.
     Outdated,
 }
 
-/// Issues a lease to a user who was just validated, and holds this seat. Where none can be had,
-/// nothing is written.
+/// Issues a lease to a user who was just validated and holds this seat. Writes nothing if it issues none.
 pub async fn issue(
     ops: &Operations,
     origin: Origin,
     keys: &SecretKeys,
-    wish: &Wish<'_>,
+    options: &LeaseOptions<'_>,
     answer: &ValidAnswer,
 ) -> Result<Issued, Error> {
     let (scope, view) = (origin.scope, ops.view(origin.scope));
     let now = Timestamp::now();
-    if let Err(none) = draft(&mut view.read().await?, scope, wish, answer, now).await? {
+    if let Err(none) = draft(&mut view.read().await?, scope, options, answer, now).await? {
         return Ok(none);
     }
     let signer = match signing_keys::signer(&view, keys).await? {
         Ok(signer) => signer,
         Err(why) => return Ok(refuse(scope, LeaseReason::NoSigningKey, &why)),
     };
-    let issued = commit(ops.change(origin).await?, &signer, wish, answer).await?;
+    let issued = commit(ops.change(origin).await?, &signer, options, answer).await?;
     if let Issued::Refused(reason @ LeaseReason::TooLarge) = issued {
         return Ok(refuse(scope, reason, "the license has too many or too long features"));
     }
     Ok(issued)
 }
 
-/// Tells the operator of a lease that should have been.
+/// Logs that no lease could be issued.
 fn refuse(scope: Scope, reason: LeaseReason, why: &str) -> Issued {
     let tenant = scope.tenant;
-    NONE.write(|left_out| tracing::warn!(%tenant, %reason, why, left_out, "no lease was issued"));
+    NOT_ISSUED
+        .write(|left_out| tracing::warn!(%tenant, %reason, why, left_out, "no lease was issued"));
     Issued::Refused(reason)
 }
 
-/// Decides again, under the locks of license and seat, notes the lease on the seat, and signs.
+/// Decides again while license and seat are locked, records the lease on the seat, and signs it.
 async fn commit(
     mut change: Change,
     signer: &Signer,
-    wish: &Wish<'_>,
+    options: &LeaseOptions<'_>,
     answer: &ValidAnswer,
 ) -> Result<Issued, Error> {
     let (scope, now, seat) = (change.scope(), change.now, &answer.activation);
     let license = licenses::lock(&mut change, scope, seat.license_id).await?;
     let held = assignments::lock(&mut change, scope, seat.user_id, seat.license_id).await?;
     let Some((license, held)) = license.zip(held) else { return Ok(Issued::Outdated) };
-    let claims = match draft(&mut change, scope, wish, answer, now).await? {
+    let claims = match draft(&mut change, scope, options, answer, now).await? {
         Ok(claims) => claims,
         Err(none) => return Ok(none),
     };
     let unsigned = claims.unsigned(&signer.kid).map_err(|_| Error::Internal)?;
-    if unsigned.len() + SIGNATURE > LARGEST {
+    if unsigned.len() + SIGNATURE_BYTES > MAX_BYTES {
         return Ok(Issued::Refused(LeaseReason::TooLarge));
     }
     let token = LeaseClaims::signed(&unsigned, &signer.sign(&unsigned)?);
@@ -108,16 +107,22 @@ async fn commit(
     let tolerance = TimeDelta::seconds(LeaseClaims::TOLERANCE);
     let former = held.seat.as_ref().and_then(|seat| seat.leased_until);
     let until = lease.expires_at.plus(tolerance).max(former.unwrap_or(now));
-    stored::set(&mut change, scope, seat, until, wish.device).await?;
+    stored::set(&mut change, scope, seat, until, options.device).await?;
     let is_leased = held.seat.is_some_and(|seat| seat.lease_until(now).is_some());
-    let is_renewal = is_leased && held.leased_device.as_ref() == wish.device;
+    let is_renewal = is_leased && held.leased_device.as_ref() == options.device;
     let mut events = Vec::new();
     if !is_renewal {
-        match (wish.admits_event)() {
+        match (options.admits_event)() {
             Ok(()) => {
-                events.push(NewEvent::lease_issued(&license, wish.user, seat, &lease, wish.device));
+                events.push(NewEvent::lease_issued(
+                    &license,
+                    options.user,
+                    seat,
+                    &lease,
+                    options.device,
+                ));
             }
-            // The seat is known to be leased, so its user gets the token without an event.
+            // The seat is leased already, so the user gets the token without another event.
             Err(_) if is_leased => {}
             Err(error) => return Err(error),
         }
@@ -137,25 +142,25 @@ fn lease(claims: &LeaseClaims, token: String) -> Result<Lease, Error> {
     })
 }
 
-/// What a lease would say now, if a validation is still answered like this.
+/// Returns the content of a lease, if a validation still has the same result.
 async fn draft(
     conn: &mut Conn,
     scope: Scope,
-    wish: &Wish<'_>,
+    options: &LeaseOptions<'_>,
     answer: &ValidAnswer,
     now: Timestamp,
 ) -> Result<Result<LeaseClaims, Issued>, Error> {
     let (user, seat) = (answer.activation.user_id, &answer.activation);
     let known = users::find(conn, scope, user).await?;
-    if known.is_none_or(|known| known.external_id != *wish.user) {
+    if known.is_none_or(|known| known.external_id != *options.user) {
         return Ok(Err(Issued::Outdated));
     }
     let found = validations::explain(conn, scope, user).await?;
-    // The license that the validation returned, which another one may precede by now.
+    // The license of the validation. Another one may come first in the meantime.
     let by = found.into_iter().map(|it| it.assigned).find(|by| by.license == answer.license);
     Ok(match by {
         Some(by) if is_valid(&by, now) && by.seat.as_ref().is_some_and(|it| it.id == seat.id) => {
-            claims_of(&by, scope, wish, now).map_err(Issued::Refused)
+            claims_of(&by, scope, options, now).map_err(Issued::Refused)
         }
         _ => Err(Issued::Outdated),
     })
@@ -164,29 +169,29 @@ async fn draft(
 fn claims_of(
     by: &AssignedLicense,
     scope: Scope,
-    wish: &Wish<'_>,
+    options: &LeaseOptions<'_>,
     now: Timestamp,
 ) -> Result<LeaseClaims, LeaseReason> {
     let AssignedLicense { license, terms, .. } = by;
     let offered = terms.max_lease_seconds.map(|most| most.get());
-    // To go offline with a floating seat is what a person wishes, and not what each start does.
+    // A floating seat is leased only on request, because otherwise each start would pin it.
     let usual = offered.filter(|_| by.idle_time().is_none());
-    let asked = wish.ttl.map(TtlSeconds::get);
+    let asked = options.ttl.map(TtlSeconds::get);
     let seconds = match asked.zip(offered) {
-        Some((asked, offered)) if !wish.is_admin => Some(asked.min(offered)),
-        _ => asked.filter(|_| wish.is_admin).or(usual),
+        Some((asked, offered)) if !options.is_admin => Some(asked.min(offered)),
+        _ => asked.filter(|_| options.is_admin).or(usual),
     };
     let iat = seconds_of(now);
     let exp = iat + i64::from(seconds.ok_or(LeaseReason::NotOffered)?);
     let end = terms.grace_ends_at(license.expires_at).or(license.expires_at);
     let exp = end.map_or(exp, |end| exp.min(seconds_of(end)));
-    if exp - iat < SHORTEST {
+    if exp - iat < MIN_SECONDS {
         return Err(LeaseReason::EndsSoon);
     }
     Ok(LeaseClaims {
         iss: scope.tenant,
         mode: scope.mode,
-        sub: wish.user.clone(),
+        sub: options.user.clone(),
         aud: license.product_id,
         jti: LeaseId::new(now),
         iat,
@@ -195,24 +200,24 @@ fn claims_of(
         plan_id: license.plan_id,
         features: license.features.clone(),
         license_expires_at: license.expires_at,
-        device: wish.device.cloned(),
+        device: options.device.cloned(),
     })
 }
 
-/// Whole seconds since 1970, rounded down.
+/// Returns whole seconds since 1970, rounded down.
 fn seconds_of(time: Timestamp) -> i64 {
     (time.millis() / 1000) as i64
 }
 
-/// The filter of a list of running leases, as the caller wrote it.
+/// Filter of a list of running leases, as the caller wrote it.
 #[derive(Clone, Default)]
 pub struct LeaseQuery {
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub user: Option<ExternalId>,
     pub license: Option<LicenseId>,
 }
 
-/// The leases that hold a seat now.
+/// Returns the leases that hold a seat now.
 pub async fn running(
     view: View,
     query: LeaseQuery,
@@ -235,7 +240,8 @@ pub async fn running(
     Ok(found.records)
 }
 
-/// Refuses to take away a seat that a lease holds, unless the caller drops leases; then the events.
+/// Fails if a lease holds one of the seats, unless the change drops leases. Returns the events of dropped
+/// leases.
 pub(super) fn drop_running<'a>(
     change: &Change,
     seats: impl IntoIterator<Item = (&'a License, &'a ExternalId, &'a Activation)>,

@@ -1,4 +1,4 @@
-//! License keys: made and brought ones, and the claims that users make with them.
+//! License keys, generated or imported, and claims with them.
 
 use std::collections::BTreeSet;
 
@@ -24,17 +24,16 @@ use crate::validation::{SeatChanges, UserOutcome};
 const NOT_FOUND: Error = Error::NotFound("license key");
 const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
 
-/// The most keys that a license may have. Five hundred customers have five hundred licenses.
+/// Maximum number of keys of a license. A license is for one customer, who needs few keys.
 const MAX_KEYS: i64 = 1000;
-/// Fewer characters end too many keys.
-const SHORTEST_ENDING: usize = 4;
+/// Minimum length of a searched ending. Shorter endings match too many keys.
+const MIN_ENDING: usize = 4;
 
 fn hash(key: &KeyText) -> Hash {
     Sha256::digest(key.form()).into()
 }
 
-/// Gives the license a key: a new one, which only this result shows, or one that users have
-/// already.
+/// Adds a key to the license: a generated key, which only this result shows, or an imported one.
 pub async fn create(
     mut change: Change,
     license: LicenseId,
@@ -61,7 +60,7 @@ pub async fn create(
         }
     }
     if license_keys::count_of_license(&mut change, scope, license.id).await? >= MAX_KEYS {
-        return Err(Error::Conflict("A license has at most 1000 keys, and this one has them"));
+        return Err(Error::Conflict("The limit of 1000 keys of a license is reached"));
     }
     let key = new.key.unwrap_or_else(KeyText::generate);
     let record = LicenseKey {
@@ -78,7 +77,7 @@ pub async fn create(
     };
     license_keys::insert(&mut change, scope, &record, &hash(&key)).await.map_err(|error| {
         let is_taken = has_code(&error, |code| code == users::UNIQUE_VIOLATION);
-        let taken = Error::Conflict("Another license was given this key meanwhile");
+        let taken = Error::Conflict("Another license has received this key in the meantime");
         if is_taken { taken } else { error.into() }
     })?;
     let record = license_keys::find(&mut change, scope, record.id).await?.ok_or(NOT_FOUND)?;
@@ -87,7 +86,7 @@ pub async fn create(
     Ok(change.commit_secret(Upserted::New(CreatedLicenseKey { record, key }), id, event).await?)
 }
 
-/// The record of a key that is there already, if it is what is asked for.
+/// Returns the record of an existing key if it equals the requested one.
 async fn same(
     change: &mut Change,
     license: &License,
@@ -110,7 +109,7 @@ async fn same(
     Ok(record)
 }
 
-/// The keys of the license, oldest first; empty if it does not exist.
+/// Returns the keys of the license, oldest first. Empty if the license does not exist.
 pub async fn of_license(
     view: View,
     license: LicenseId,
@@ -120,14 +119,14 @@ pub async fn of_license(
     Ok(license_keys::page_of_license(&mut conn, view.scope, license, page).await?)
 }
 
-/// Returns the keys that end like this, in whichever way it is typed.
+/// Returns the keys with this ending, however it is typed.
 pub async fn by_ending(
     view: View,
     text: String,
     page: Page<LicenseKeyId>,
 ) -> Result<Vec<LicenseKey>, Error> {
     let ending = KeyText::form_of(&text);
-    if ending.chars().count() < SHORTEST_ENDING {
+    if ending.chars().count() < MIN_ENDING {
         let rule =
             "search must have at least 4 letters and digits, such as the last group of a key";
         return Err(Error::invalid("search", rule));
@@ -135,7 +134,7 @@ pub async fn by_ending(
     Ok(license_keys::page_by_ending(&mut view.read().await?, view.scope, &ending, page).await?)
 }
 
-/// The record of the key with this text.
+/// Returns the record of the key with this text.
 pub async fn find(view: View, key: &KeyText) -> Result<Option<LicenseKey>, Error> {
     let (mut conn, scope) = (view.read().await?, view.scope);
     let known = license_keys::find_by_hash(&mut conn, scope, &hash(key), None).await?;
@@ -143,7 +142,7 @@ pub async fn find(view: View, key: &KeyText) -> Result<Option<LicenseKey>, Error
     Ok(license_keys::find(&mut conn, scope, known.id).await?)
 }
 
-/// Gives the key another text, which only this result shows. Uses, limit and expiry stay.
+/// Replaces the text of the key. Only this result shows the new text. Uses, limit and expiry stay.
 pub async fn reissue(
     mut change: Change,
     id: LicenseKeyId,
@@ -152,7 +151,7 @@ pub async fn reissue(
     let (license, before) = lock(&mut change, id).await?;
     if before.revoked_at.is_some() {
         return Err(Error::Conflict(
-            "A revoked license key cannot be reissued: create another one",
+            "A revoked license key cannot be reissued. Create another one",
         ));
     }
     let key = KeyText::generate();
@@ -163,7 +162,7 @@ pub async fn reissue(
     Ok(change.commit_secret(Created(CreatedLicenseKey { record, key }), id, event).await?)
 }
 
-/// Revokes the key: nobody can claim with it. Who did stays assigned.
+/// Revokes the key, so that no user can claim with it. Users who have claimed with it stay assigned.
 pub async fn revoke(mut change: Change, id: LicenseKeyId) -> Result<Changed<LicenseKey>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (license, before) = lock(&mut change, id).await?;
@@ -176,7 +175,7 @@ pub async fn revoke(mut change: Change, id: LicenseKeyId) -> Result<Changed<Lice
     Ok(change.commit(Changed(key), event).await?)
 }
 
-/// The key and its license, which is locked.
+/// Returns the key and its license, which is locked.
 async fn lock(change: &mut Change, id: LicenseKeyId) -> Result<(License, LicenseKey), Error> {
     let scope = change.scope();
     let key = license_keys::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -185,24 +184,23 @@ async fn lock(change: &mut Change, id: LicenseKeyId) -> Result<(License, License
     Ok((license, key))
 }
 
-/// Finds the key of a claim, and whether the user has its license. It writes nothing.
+/// Finds the key of a claim, and whether the user has its license. Writes nothing.
 pub async fn look_up(view: &View, claim: &Claim) -> Result<Option<KnownKey>, Error> {
     let (mut conn, hash) = (view.read().await?, hash(&claim.key));
     Ok(license_keys::find_by_hash(&mut conn, view.scope, &hash, Some(&claim.user_id)).await?)
 }
 
-/// What a claim did.
+/// Outcome of a claim.
 pub struct Claimed {
     pub answer: Validation,
     pub seats_taken: u64,
-    /// Idle seats of others that were taken over.
+    /// Number of idle seats of other users that were taken over.
     pub seats_reclaimed: u64,
 }
 
-/// Assigns the license of the key to the user, who is created if unknown, and takes a seat: in one
-/// change. The key was found to be one of this license. A full license is left alone, unless its
-/// seats are floating. None: the user has the license by now, and a validation says what it is
-/// worth.
+/// Assigns the license of the key to the user, who is created if unknown, and takes a seat, all in one
+/// change. A full license is refused, unless its seats are floating. Returns `None` if the user got the
+/// license in the meantime; a validation then has the result.
 pub async fn claim(
     mut change: Change,
     license: LicenseId,
@@ -213,7 +211,7 @@ pub async fn claim(
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock_with_seats(&mut change, scope, license).await?;
     let license = license.ok_or(UNKNOWN)?;
-    // Under the lock, since the key may have been revoked or replaced meanwhile, or claimed with.
+    // Read again under the lock, because the key may have been revoked, replaced or used in the meantime.
     let hash = hash(&claim.key);
     let known = license_keys::find_by_hash(&mut change, scope, &hash, Some(&claim.user_id)).await?;
     let known = known.ok_or(UNKNOWN)?;
@@ -233,7 +231,7 @@ pub async fn claim(
     let of = (&user.external_id, std::slice::from_ref(&candidate));
     let settled = changes.settle(scope, of, None, |_| true, now, &mut seat_events);
     let (answer, is_valid) = match settled.map_err(|_| Error::Internal)? {
-        // Those who wait for a floating seat are assigned.
+        // Users who wait for a floating seat are assigned anyway.
         UserOutcome::Refused(Reason::ExceededSeats, _) if candidate.idle_time().is_none() => {
             let answer = Validation::invalid(Reason::ExceededSeats);
             return Ok(Some(Claimed { answer, seats_taken: 0, seats_reclaimed: 0 }));
@@ -254,7 +252,7 @@ pub async fn claim(
     events.push(NewEvent::license_key_claimed(&license, &user, &key));
     events.extend(seat_events);
     if !changes.write(&mut change, now).await? {
-        // The holder of an idle seat was validated just now.
+        // The holder of the idle seat was validated in the meantime.
         return Err(Error::Unavailable);
     }
     change.commit(Changed(()), events).await?;
@@ -262,7 +260,7 @@ pub async fn claim(
     Ok(Some(Claimed { answer, seats_taken, seats_reclaimed }))
 }
 
-/// The license as if it were assigned, and the only one.
+/// Returns the license as if it were assigned to the user and the only one.
 fn candidate(
     license: &LicenseWithSeats,
     user: &User,
@@ -280,7 +278,7 @@ fn candidate(
     }
 }
 
-/// Whether the key can be claimed with once more.
+/// Fails if a user cannot claim with the key.
 fn check(
     key: &LicenseKey,
     known: &KnownKey,

@@ -1,4 +1,4 @@
-//! Licenses: making and listing them, and the users to whom they are assigned.
+//! Licenses: creating and listing them, and their users.
 
 mod assign;
 mod change;
@@ -37,21 +37,21 @@ fn unknown_plan() -> Error {
     Error::unknown("planId", "plan")
 }
 
-/// What a license takes over from its plan beside limit and features.
+/// Returns the terms that a license takes from its plan.
 fn terms_of(plan: &Plan, starts_with_days: Option<ExpiresInDays>) -> Terms {
     let Plan { seat_idle_minutes, grace_days, max_lease_seconds, .. } = *plan;
     Terms { seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds }
 }
 
-/// The most users without a seat that are counted: a license may have a million.
+/// Maximum count of users without a seat, because a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
 
-/// Creates a license that ends when it says, or the days of `new` or its plan from now.
+/// Creates a license. It ends at `expiresAt`, or after the days of `new` or else of its plan.
 pub async fn create(change: Change, new: CreateLicense) -> Result<Created<LicenseDetails>, Error> {
     create_ending(change, new, |end| end).await
 }
 
-/// Like [`create`], but the last of the days is a whole one.
+/// Creates a license as [`create`] does, but it ends at the end of its last day.
 pub async fn create_through_the_day(
     change: Change,
     new: CreateLicense,
@@ -66,7 +66,10 @@ async fn create_ending(
 ) -> Result<Created<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
     if new.expires_at.is_some() && new.expires_in_days.is_some() {
-        return Err(Error::invalid("expiresAt", "Give expiresAt or expiresInDays, not both"));
+        return Err(Error::invalid(
+            "expiresAt",
+            "Send either expiresAt or expiresInDays, not both",
+        ));
     }
     let plan = plans::find(&mut change, scope, new.plan_id).await?;
     let plan = plan.ok_or_else(unknown_plan)?;
@@ -87,7 +90,7 @@ async fn create_ending(
         updated_at: now,
     };
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata, terms };
-    // The plan may have been deleted since.
+    // The plan may have been deleted in the meantime.
     licenses::insert(&mut change, scope, &details)
         .await
         .map_err(on_broken_reference(unknown_plan()))?;
@@ -101,31 +104,30 @@ pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {
     licenses::find_with_seats(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
 }
 
-/// The filter of a list, as the caller wrote it.
+/// Filter of a list, as the caller wrote it.
 #[derive(Clone, Default)]
 pub struct LicenseQuery {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// The state at a given time: an active license that has ended by then counts as expired, or in
-    /// grace.
+    /// State at a given time. An active license that has ended by then counts as expired or in grace.
     pub state: Option<(LicenseState, Timestamp)>,
-    /// The caller's own identifier of a user to whom the licenses are assigned.
+    /// External id of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
-    /// The end of the id, or the starts of words of the name or metadata.
+    /// End of the id, or starts of words of the name or metadata.
     pub search: Option<String>,
-    /// The same without the id.
+    /// Starts of words of the name or metadata.
     pub name: Option<String>,
 }
 
-/// The licenses that match the whole query.
+/// Returns the licenses that match the whole query.
 pub async fn page(
     view: View,
     query: LicenseQuery,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    // A text that can be neither an external id nor an id matches nothing.
+    // A text that is not a valid id or external id matches nothing.
     let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
         return Ok(Vec::new());
     };
@@ -150,7 +152,7 @@ pub async fn page(
         let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
         let filter = LicenseFilter { suffixes, ..filter.clone() };
         let is_exact = end.characters <= Suffixes::CHARACTERS;
-        // Few licenses share a suffix, but those with the whole ending may come last.
+        // Few licenses share a suffix, but licenses with the whole ending may come last.
         let limit = if is_exact { page.limit } else { i64::MAX };
         found = matching(&view, &filter, Page { limit, ..page }).await?;
         found.retain(|license| end.is_of(license.id));
@@ -177,7 +179,7 @@ async fn matching(
     Ok(found.records)
 }
 
-/// The licenses that expire in a period, soonest first, after the one with this expiry and id.
+/// Returns the licenses that expire in a period, soonest first, after the one with this expiry and id.
 pub async fn by_expiry(
     view: View,
     filter: ExpiryFilter,
@@ -193,7 +195,7 @@ pub async fn by_expiry(
     Ok(found.records)
 }
 
-/// The licenses in force whose seats are all in use, all or those of a product or plan.
+/// Returns the licenses in force whose seats are all taken, optionally of one product or plan.
 pub async fn full(
     view: View,
     of: (Option<ProductId>, Option<PlanId>),
@@ -206,8 +208,8 @@ pub async fn full(
     Ok(found.records)
 }
 
-/// The license's assignments, all or those that were claimed with a key, with their users and
-/// seats; empty if the license does not exist.
+/// Returns the assignments of the license with users and seats, optionally only those claimed with one
+/// key. Empty if the license does not exist.
 pub async fn assignments(
     view: View,
     id: LicenseId,
@@ -222,7 +224,7 @@ pub async fn assignments(
     Ok(page)
 }
 
-/// The users who hold a seat on the license, in the order of their seats; empty if the license does
+/// Returns the users who hold a seat on the license, in the order of their seats. Empty if the license does
 /// not exist.
 pub async fn holders(
     view: View,
@@ -235,7 +237,7 @@ pub async fn holders(
     Ok(holders)
 }
 
-/// Updates the last checks of the license's seats to the ones noted in memory.
+/// Updates the last checks of the license's seats with those in memory.
 pub(super) fn show_checks(license: LicenseId, holders: &mut [SeatHolder], checks: &LastChecks) {
     for holder in holders {
         let place = (holder.user.user_id, license);
@@ -243,7 +245,7 @@ pub(super) fn show_checks(license: LicenseId, holders: &mut [SeatHolder], checks
     }
 }
 
-/// The users who are assigned to the license but hold no seat, in the order of assignment.
+/// Returns the users who have the license but hold no seat, in the order of assignment.
 pub async fn waiting(
     view: View,
     id: LicenseId,
@@ -252,16 +254,16 @@ pub async fn waiting(
     Ok(assignments::waiting(&mut view.read().await?, view.scope, id, page).await?)
 }
 
-/// The number of users in [`waiting`], or [`MAX_COUNTED`] if there are more.
+/// Returns the number of users in [`waiting`], at most [`MAX_COUNTED`].
 pub async fn count_waiting(view: View, id: LicenseId) -> Result<i64, Error> {
     let mut conn = view.read().await?;
     Ok(assignments::count_waiting(&mut conn, view.scope, id, MAX_COUNTED).await?)
 }
 
-/// The last characters of an id.
+/// Last characters of an id.
 #[derive(Clone, Copy)]
 struct IdEnd {
-    /// An id with this ending.
+    /// Some id with this ending.
     id: LicenseId,
     characters: u32,
 }

@@ -1,4 +1,4 @@
-//! Updates of single members: set, cleared, or unchanged.
+//! Updates of single members of a record: set, cleared, or unchanged.
 
 use std::fmt::Display;
 
@@ -6,8 +6,8 @@ use common::{MaxSeats, Metadata, MetadataPatch, SeatIdleMinutes, Terms};
 
 use crate::error::Error;
 
-/// Refuses an update that both sets and clears a member. Checked before any look-up, since a
-/// contradictory request is invalid in every state.
+/// Fails if an update both sets and clears a member. Called before any lookup, because such a request is
+/// invalid in every state.
 pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
     clear: &[F],
     given: &[(F, bool)],
@@ -20,7 +20,7 @@ pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
     }
 }
 
-/// Applies an update to metadata: it is replaced, merged, cleared, or stays.
+/// Applies an update to metadata: replaces, merges or clears it, or leaves it.
 pub fn update_metadata(
     member: &mut Option<Metadata>,
     value: Option<Metadata>,
@@ -33,7 +33,10 @@ pub fn update_metadata(
         return Ok(());
     };
     if value.is_some() || clear {
-        return Err(Error::invalid(MERGED, "Metadata is either replaced, merged or cleared"));
+        return Err(Error::invalid(
+            MERGED,
+            "Metadata can only be replaced, merged or cleared, not two of these",
+        ));
     }
     if !patch.is_empty() {
         let merged = patch.apply(member.as_ref());
@@ -42,14 +45,14 @@ pub fn update_metadata(
     Ok(())
 }
 
-/// Applies an update to one member: the value if given, null if it is to be cleared.
+/// Applies an update to one member: sets it to the value if given, or to null if it is cleared.
 pub fn update<T>(member: &mut Option<T>, value: Option<T>, clear: bool) {
     if clear || value.is_some() {
         *member = value;
     }
 }
 
-/// Refuses floating seats beyond what a take-over can look at.
+/// Fails if a license would have more floating seats than a take-over can examine.
 pub fn check_floating(
     idle: Option<SeatIdleMinutes>,
     max_seats: Option<MaxSeats>,
@@ -58,7 +61,7 @@ pub fn check_floating(
     match idle {
         Some(_) if too_many => Err(Error::invalid(
             "seatIdleMinutes",
-            "At most 10,000 seats can be floating: give maxSeats up to 10000 too",
+            "At most 10,000 seats can be floating. Set maxSeats to at most 10000 too",
         )),
         _ => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! Which nodes serve a PostgreSQL database with which secret keys, so that none replaces what
-//! another one can open. An SQLite database has one node, and nothing is noted.
+//! Records which nodes serve a PostgreSQL database with which secret keys, so that no node replaces a value
+//! that another node can open. An SQLite database has one node, so nothing is recorded.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::store::{nodes, uptime};
 /// This node. Cheap to clone.
 #[derive(Clone)]
 pub struct Node {
-    /// Host name and address, so that a node that starts again is not taken for another one.
+    /// Host name and address, so that a node keeps its name when it restarts.
     name: Arc<str>,
     keys: SecretKeys,
 }
@@ -23,8 +23,8 @@ impl Node {
         Self { name: format!("{} {address}", host.nodename().to_string_lossy()).into(), keys }
     }
 
-    /// Notes that this node serves.
-    pub async fn note(&self, db: &Db) -> db::Result<()> {
+    /// Records that this node serves.
+    pub async fn record(&self, db: &Db) -> db::Result<()> {
         if matches!(db, Db::Sqlite(_)) {
             return Ok(());
         }
@@ -35,12 +35,12 @@ impl Node {
         tx.commit().await
     }
 
-    /// Notes that this node stops.
+    /// Removes this node, because it stops.
     pub async fn leave(&self, db: &Db) -> db::Result<()> {
         nodes::remove(&mut db.write().await?, &self.name).await
     }
 
-    /// Whether another node that serves can open this value.
+    /// Whether another serving node can open this value.
     pub(super) async fn can_others_open(&self, conn: &mut Conn, sealed: &[u8]) -> db::Result<bool> {
         let now = uptime::find(conn).await?.and_then(|it| it.now);
         let Some((key, now)) = key_of(sealed).zip(now) else { return Ok(false) };

@@ -1,5 +1,5 @@
-//! Notices: events some days before a license ends, when it ends, and when its grace is over.
-//! Nobody asks for them, so licd records them by itself, each once, also over several nodes.
+//! Notices: events some days before a license ends, when it ends, and when its grace period ends. A
+//! background task records each once, even if several nodes run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,17 +12,18 @@ use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::Scope;
 use crate::store::notices::{self, End, Reached};
 
-/// The most notices that one transaction records, since it holds SQLite's only writer.
-const PORTION: usize = 500;
-/// What is over for so long is told: a request under way may still set an end just passed.
+/// Maximum number of notices per transaction, because it holds SQLite's only writer.
+const BATCH: usize = 500;
+/// Delay of a notice after its time, because a request under way may still change an end that has just
+/// passed.
 const DELAY: TimeDelta = TimeDelta::seconds(2);
-/// Maximum delay of a notice. Those that are due for longer are left out, for example after licd
-/// was down for weeks.
-const LONGEST_DELAY: TimeDelta = TimeDelta::days(7);
+/// Maximum delay of a notice. Notices that are overdue by more are skipped, for example after licd was down
+/// for weeks.
+const MAX_DELAY: TimeDelta = TimeDelta::days(7);
 const MAX_NOTICES: usize = 10;
 
-/// Of which ends licd tells: how many days before, the most first, and of each end itself. None: of
-/// nothing.
+/// Notices that licd records: the numbers of days before an end, the largest first. `None` turns off all
+/// notices, those of the end itself included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiryNotices(Option<Vec<u16>>);
 
@@ -74,7 +75,7 @@ enum Notice {
 }
 
 impl ExpiryNotices {
-    /// In one order on all nodes, as each is locked.
+    /// Returns the kinds of notices, in the order in which all nodes lock them.
     fn kinds(&self) -> Vec<Notice> {
         let days = self.0.iter().flatten().map(|days| Notice::Expiring(*days));
         let ends = self.0.iter().flat_map(|_| [Notice::Expired, Notice::GraceEnded]);
@@ -91,7 +92,7 @@ impl Notice {
         }
     }
 
-    /// How long before the end its moment is.
+    /// Returns how long before the end the notice is due.
     fn ahead(self) -> TimeDelta {
         match self {
             Self::Expiring(days) => TimeDelta::days(days.into()),
@@ -99,7 +100,7 @@ impl Notice {
         }
     }
 
-    /// The end that it is about.
+    /// Returns the end that the notice is about.
     fn end(self) -> End {
         match self {
             Self::Expiring(_) | Self::Expired => End::Expiry,
@@ -123,8 +124,7 @@ impl Notice {
         }
     }
 
-    /// The next licenses of the notice with the moments up to `now`, at most `room`, and how far it
-    /// has come with them.
+    /// Returns at most `room` licenses whose notices are due up to `now`, and the new position.
     async fn next(
         self,
         tx: &mut Tx,
@@ -141,46 +141,46 @@ impl Notice {
     }
 }
 
-/// Records the notices whose moments have come since the last time. The first time there are none,
-/// so that a database with years of licenses does not flood its readers.
+/// Records the notices that became due since the last call. The first call records none, so that a
+/// database with years of licenses does not flood the readers of events.
 pub async fn give(db: &Db, wanted: &ExpiryNotices, now: Timestamp) -> db::Result<()> {
     let kinds = wanted.kinds();
-    while !kinds.is_empty() && portion(db, &kinds, now).await? {}
+    while !kinds.is_empty() && record_batch(db, &kinds, now).await? {}
     Ok(())
 }
 
-/// Returns whether there may be more.
-async fn portion(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<bool> {
+/// Records a batch of notices. Returns whether more may be due.
+async fn record_batch(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<bool> {
     let until = now.plus(-DELAY);
     let mut tx = db.begin().await?;
     let mut told = Vec::new();
     let mut read = 0;
     for kind in kinds {
-        if read == PORTION {
+        if read == BATCH {
             break;
         }
         let name = kind.name();
         let reached = notices::lock(&mut tx, &name).await?;
         let begun = match reached {
             None => (until, LicenseId::default()),
-            Some((moment, _)) if until.since(moment) > LONGEST_DELAY => {
-                let begin = until.plus(-LONGEST_DELAY);
+            Some((moment, _)) if until.since(moment) > MAX_DELAY => {
+                let begin = until.plus(-MAX_DELAY);
                 tracing::warn!(
                     notice = name, from = %moment, to = %begin,
-                    "notices about the ends of licenses were due for more than a week and are left out"
+                    "notices about ends of licenses were overdue by more than a week and are skipped"
                 );
                 (begin, LicenseId::default())
             }
             Some(reached) => reached,
         };
         if until < begun.0 {
-            // A node whose clock is ahead has told it, or will.
+            // A node whose clock is ahead has recorded the notice, or will.
             continue;
         }
-        let (found, reached) = kind.next(&mut tx, begun, until, PORTION - read).await?;
+        let (found, reached) = kind.next(&mut tx, begun, until, BATCH - read).await?;
         read += found.len();
         for (scope, license) in found {
-            // An end that was as near from the beginning is no news.
+            // No notice if the end was this close when the license was created.
             if kind.moment(&license).is_some_and(|moment| moment > license.created_at) {
                 let origin = Origin { actor: Actor::System, scope, request_id: None };
                 told.push((origin, kind.event(&license)));
@@ -190,7 +190,7 @@ async fn portion(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<bool> 
     }
     events::record(&mut tx, &told, now).await?;
     tx.commit().await?;
-    Ok(read == PORTION)
+    Ok(read == BATCH)
 }
 
 #[cfg(test)]

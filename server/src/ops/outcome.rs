@@ -1,4 +1,4 @@
-//! The outcomes of operations that write: a record, and whether it is new.
+//! Outcomes of operations that write: a record, and whether it is new.
 
 use common::{
     Assignment, CreatedKey, CreatedLicenseKey, CreatedWebhook, ForgottenUser, Key, License,
@@ -12,7 +12,7 @@ use super::etag::{ETag, Tagged};
 /// A record that was created.
 pub struct Created<T>(pub T);
 
-/// A record that existed before: as it is now, or as it was when deleted.
+/// A record that existed before, as it is now or as it was when it was deleted.
 pub struct Changed<T>(pub T);
 
 /// A record that was created, or existed before.
@@ -23,12 +23,12 @@ pub enum Upserted<T> {
 
 /// A record that an operation returns.
 pub trait Record {
-    /// What callers see of it.
+    /// The part of the record that callers see.
     type Shown: Serialize;
 
     fn shown(&self) -> &Self::Shown;
 
-    /// None for a record that cannot be read on its own.
+    /// Returns the tag of the record. `None` for a record that cannot be read on its own.
     fn tag(&self) -> Option<ETag>;
 }
 
@@ -56,7 +56,7 @@ records! {
     User as User: |it| it, Some(Tagged::etag(it));
     Key as Key: |it| it, Some(Tagged::etag(it));
     CreatedKey as CreatedKey: |it| it, Some(Tagged::etag(&it.record));
-    // The response to a change has only the nine members.
+    // The response to a change has only the nine members of the specification.
     LicenseDetails as License: |it| &it.license, Some(Tagged::etag(it));
     LicenseWithSeats as LicenseWithSeats: |it| it, Some(Tagged::etag(&it.details));
     Assignment as Assignment: |it| it, untagged(it);
@@ -78,7 +78,7 @@ fn untagged<T>(_: &T) -> Option<ETag> {
     None
 }
 
-/// The outcome of an operation. It is stored for requests that may be repeated.
+/// Outcome of an operation, which is stored for idempotent requests.
 pub trait Outcome {
     type Record: Record;
 

@@ -1,4 +1,4 @@
-//! Outcomes of validations: counts by hour, and the users that were refused.
+//! Outcomes of validations: counts by hour, and refused users.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,16 @@ use crate::store::{Collected, Found, Page, outcomes};
 
 pub use crate::store::outcomes::RefusalFilter;
 
-/// How long one page of refusals is looked for, as there may be millions.
+/// Maximum time of the search for a page of refusals, because there may be millions.
 const MAX_SEARCH: Duration = Duration::from_secs(1);
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
 const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
 const FROM_AFTER_TO: &str = "from must not be after to";
-/// More than the time for which outcomes are kept.
+/// Maximum length of a period, which exceeds the retention of outcomes.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
-/// The refusals that match the whole filter: as many as the page takes, or those that were found in
-/// [`MAX_SEARCH`].
+/// Returns a page of refusals that match the whole filter, or those found within [`MAX_SEARCH`].
 pub async fn refusals(
     view: View,
     filter: RefusalFilter,
@@ -44,7 +43,7 @@ pub async fn refusals(
     Ok(Found { rest: found.next.map(|page| page.cursor), records: found.records })
 }
 
-/// The counts of each hour from `from` to `to`; of the last 24 hours if neither is given.
+/// Returns the counts of each hour from `from` to `to`, or of the last 24 hours if neither is given.
 pub async fn statistics(
     view: View,
     from: Option<Timestamp>,
@@ -61,7 +60,7 @@ pub async fn statistics(
     Ok(Statistics { from, to, hours })
 }
 
-/// The start of the first hour of the period, and the end of its last one.
+/// Returns the start of the first hour of the period and the end of its last hour.
 fn whole_hours(
     from: Option<Timestamp>,
     to: Option<Timestamp>,
@@ -77,7 +76,7 @@ fn whole_hours(
         return Err(Error::invalid("to", "to must be before the last hour of the year 9999"));
     }
     let start = from.map_or_else(|| end.plus(-DEFAULT_SPAN), hour_of);
-    // A single time on the hour means the hour that begins then.
+    // A single time on the hour means the hour that begins at it.
     let end = end.max(start.plus(HOUR));
     if end.since(start) > MAX_SPAN {
         return Err(Error::invalid("from", "from must be at most 31 days before to"));
@@ -89,7 +88,7 @@ fn whole_hours(
 mod tests {
     use super::*;
 
-    /// The hours for a query at half past twelve, or the invalid field and the message.
+    /// Returns the hours for a query at half past twelve, or the invalid field and the message.
     fn hours(from: Option<&str>, to: Option<&str>) -> (String, String) {
         let time = |text: &str| text.parse().unwrap();
         match whole_hours(from.map(time), to.map(time), time("2027-01-31T12:30:00Z")) {

@@ -1,8 +1,8 @@
-//! Whether this node can serve: whether it can read its database, which is all that most
-//! validations need, and whether it can write to it.
+//! Readiness: whether this node can read its database, which is enough for most validations, and whether
+//! it can write to it.
 //!
-//! A probe is a small read and a small write. It runs at most five times per second, however many
-//! callers there are: those that wait share its result, which is never older than their request.
+//! A probe is a small read and a small write. It runs at most five times a second. Callers that wait share
+//! its result, which is never older than their request.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::worlds;
 
-/// The least time between the starts of two probes.
+/// Minimum time between the starts of two probes.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long a probe may take.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a failed batch of validations counts, unless another succeeds.
+/// Time for which a failed batch of validations counts, unless another one succeeds.
 const FAILURE_MEMORY: Duration = Duration::from_secs(5);
 
-/// The health of the node.
+/// Health of the node.
 pub struct Readiness {
     pub reads: Ability,
     pub writes: Ability,
@@ -40,7 +40,7 @@ enum Kind {
     Write,
 }
 
-/// One of the things that a node does with the database.
+/// An ability of the node: to read or to write.
 pub struct Ability {
     kind: Kind,
     probed: Mutex<Option<Probed>>,
@@ -57,9 +57,9 @@ impl Ability {
         Self { kind, probed: Mutex::default(), failed_at: BlockingMutex::default() }
     }
 
-    /// Notes the outcome of a batch of validations. A small write may succeed although a larger one
-    /// fails on a full disk.
-    pub fn note_batch(&self, outcome: Result<(), &Error>) {
+    /// Records the outcome of a batch of validations, because on a full disk a probe may succeed although a
+    /// larger write fails.
+    pub fn record_batch(&self, outcome: Result<(), &Error>) {
         let mut failed_at = self.failed_at.lock();
         match outcome {
             Ok(()) => *failed_at = None,
@@ -68,7 +68,7 @@ impl Ability {
         }
     }
 
-    /// Whether it works at the moment. Returns within about two seconds.
+    /// Whether the node has the ability now. Returns within about two seconds.
     pub async fn check(&self, db: &Db) -> bool {
         let asked_at = Instant::now();
         let mut probed = self.probed.lock().await;
@@ -95,7 +95,7 @@ impl Ability {
 }
 
 impl Kind {
-    /// Logs a change of the state.
+    /// Probes the database, and logs if the state has changed.
     async fn is_well(self, db: &Db, was_well: bool) -> bool {
         let outcome = timeout(PROBE_TIMEOUT, self.probe(db)).await;
         let outcome =

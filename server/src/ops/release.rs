@@ -1,5 +1,4 @@
-//! Seats that are given back: by the application when it ends, or by an administrator. The
-//! assignments stay.
+//! Releases seats for the application when it ends, or for an administrator. The assignments stay.
 
 use common::{
     Activation, ExternalId, FreedFor, LeasedSeat, License, LicenseId, Release, Released,
@@ -15,15 +14,15 @@ use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::{assignments, licenses, seats, users, validations};
 
-/// The seats that a user could give back.
+/// Seats that a user could release.
 pub struct Releasable {
     user: UserId,
-    /// In the order of their ids.
+    /// Licenses in the order of their ids.
     licenses: Vec<LicenseId>,
 }
 
-/// The floating seats that the user holds, of the product if the request names one. None if there
-/// are none: nothing is to be written then.
+/// Finds the floating seats that the user holds, optionally of one product. `None` if there are none, so
+/// that nothing is written.
 pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, Error> {
     let mut conn = view.read().await?;
     let Some(user) = users::find_external(&mut conn, view.scope, &request.user_id).await? else {
@@ -39,8 +38,7 @@ pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, E
     Ok((!licenses.is_empty()).then_some(Releasable { user: user.id, licenses }))
 }
 
-/// Frees those of the seats that were not checked since the application's last answer, and that no
-/// lease holds.
+/// Frees the seats that no lease holds and that were not checked since the application's last response.
 pub async fn release(
     mut change: Change,
     request: &Release,
@@ -67,7 +65,7 @@ pub async fn release(
     Ok(change.commit(Changed(released), events).await?)
 }
 
-/// Frees the seat of the user on the license, whatever kind it is, and keeps the assignment.
+/// Frees the seat of the user on the license, floating or not. The assignment stays.
 pub async fn release_one(
     mut change: Change,
     id: LicenseId,
@@ -87,8 +85,8 @@ pub async fn release_one(
     Ok(change.commit(Changed(done), events).await?)
 }
 
-/// Frees the seat, if there is one that was not checked later, and returns the event. The license and
-/// the assignment are locked.
+/// Frees the seat and returns the event, unless there is none or it was checked later. License and
+/// assignment are locked.
 async fn free(
     change: &mut Change,
     license: &License,

@@ -1,5 +1,5 @@
-//! The external ids that a user has had. The events of renames tell from when to when each of them
-//! was the user's, so the history of a user goes on under a new external id.
+//! Present and former external ids of a user. The events of renames show when the user had each of them,
+//! so a user keeps the history under a new external id.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::db::{self, Conn};
 use crate::error::Error;
 use crate::store::{Scope, renames as stored, users};
 
-/// An external id, and the sequences of the events of a user who had it then.
+/// An external id, and the range of sequences in which the user had it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Period {
     pub external_id: ExternalId,
     pub sequences: Range<i64>,
 }
 
-/// The periods that a text stands for, oldest first: those of the user with this id or external id,
-/// or of the user who had the external id last. If there is no such user any more, all events with
-/// this external id.
+/// Returns the periods for a text, oldest first: those of the user with this id or external id, or of the
+/// last user who had this external id. If no such user exists, one period covers all events with the
+/// external id.
 pub async fn periods_of(view: &View, text: &str) -> Result<Vec<Period>, Error> {
     let Ok(external_id) = text.parse::<ExternalId>() else { return Ok(Vec::new()) };
     let (mut conn, scope) = (view.snapshot().await?, view.scope);
@@ -64,7 +64,7 @@ async fn last_user_of(
     }
 }
 
-/// The user who had this external id before the `present` one, if that user has another one now.
+/// Returns the user who had this external id before the `present` user, if that user was renamed.
 pub(super) async fn renamed_from(
     conn: &mut Conn,
     scope: Scope,

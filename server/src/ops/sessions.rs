@@ -1,8 +1,8 @@
-//! Sessions in the dashboard. A session is opened with an API key, and lasts 12 hours or as long as
-//! the key.
+//! Sessions of the dashboard. A session is opened with an API key, and lasts 12 hours or as long as the
+//! key.
 //!
-//! The browser keeps a token; only its hash is stored. Every request looks it up together with the
-//! key, so revoking a key ends its sessions.
+//! The browser has a token, and licd stores only its hash. Every request looks up the session together
+//! with its key, so revoking a key ends its sessions.
 
 use chrono::Duration;
 use common::{ApiKey, KeyId, Mode, Role, SessionId, Timestamp};
@@ -18,20 +18,20 @@ use crate::store::keys::{Hash, KeyWithTenant, hex};
 use crate::store::sessions::{self, ListedSession, Session};
 use crate::store::{Scope, worlds};
 
-/// How long a session lasts.
+/// Duration of a session.
 pub const LIFETIME: Duration = Duration::hours(12);
-/// How many sessions a key may have; another one ends the oldest.
+/// Maximum number of sessions of a key. Another one ends the oldest.
 const MAX_SESSIONS: i64 = 20;
-/// How many sessions a list shows.
+/// Maximum number of sessions in a list.
 const MAX_LISTED: i64 = 100;
-/// How many characters of a `User-Agent` are stored.
+/// Maximum number of stored characters of a `User-Agent`.
 const MAX_BROWSER: usize = 200;
 const TOKEN_BYTES: usize = 32;
 
 const NOT_FOUND: Error = Error::NotFound("session");
 
-/// Proves that a request belongs to a session. Has neither `Debug` nor `Display`, so that it is not
-/// logged by accident.
+/// Proves that a request belongs to a session. It has no `Debug` or `Display`, so it cannot get into a log
+/// by accident.
 pub struct SessionToken(String);
 
 impl SessionToken {
@@ -48,7 +48,7 @@ impl SessionToken {
         is_token.then(|| Self(text.to_owned()))
     }
 
-    /// The value of the cookie.
+    /// Returns the value of the cookie.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -58,14 +58,14 @@ impl SessionToken {
     }
 }
 
-/// Where a session is opened.
+/// The device on which a session is opened.
 #[derive(Default)]
 pub struct Device {
     pub address: Option<String>,
     pub browser: Option<String>,
 }
 
-/// The caller's key, if it may open a session now.
+/// Returns the caller's key, if it may open a session now.
 pub async fn authenticate(
     db: &Db,
     gate: &KeyGate,
@@ -78,7 +78,7 @@ pub async fn authenticate(
     Ok(key)
 }
 
-/// Opens a session with the key. The change is in the key's own world.
+/// Opens a session with the key. The change belongs to the key's own world.
 pub async fn open(mut change: Change, key: KeyId, device: Device) -> Result<SessionToken, Error> {
     let (token, now, scope) = (SessionToken::generate()?, change.now, change.scope());
     let session = Session {
@@ -101,7 +101,7 @@ pub fn may_switch(own: Mode, role: Role) -> bool {
     own == Mode::Live && role == Role::Admin
 }
 
-/// The world of that mode, for a session whose key belongs to `own` and has this role.
+/// Returns the world of that mode, for a session whose key belongs to `own` and has this role.
 pub async fn enter(db: &Db, own: Scope, mode: Mode, role: Role) -> Result<Scope, Error> {
     if own.mode == mode {
         return Ok(own);
@@ -112,19 +112,19 @@ pub async fn enter(db: &Db, own: Scope, mode: Mode, role: Role) -> Result<Scope,
     worlds::find(&mut db.read().await?, own.tenant, mode).await?.ok_or(Error::Internal)
 }
 
-/// The open sessions of all keys that the view shows, newest first.
+/// Returns the open sessions of all keys that the view shows, newest first.
 pub async fn newest(view: View) -> Result<Vec<ListedSession>, Error> {
     let now = Timestamp::now();
     Ok(sessions::newest(&mut view.read().await?, view.scope, now, MAX_LISTED).await?)
 }
 
-/// The open sessions of one key.
+/// Returns the open sessions of a key.
 pub async fn of_key(view: View, key: KeyId) -> Result<Vec<ListedSession>, Error> {
     let now = Timestamp::now();
     Ok(sessions::of_key(&mut view.read().await?, view.scope, key, now, MAX_SESSIONS).await?)
 }
 
-/// Ends the session: its next request is refused.
+/// Ends the session, so that its next request is refused.
 pub async fn end(mut change: Change, id: SessionId) -> Result<(), Error> {
     let scope = change.scope();
     if !sessions::delete(&mut change, scope, id).await? {
@@ -134,7 +134,7 @@ pub async fn end(mut change: Change, id: SessionId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes ended sessions in portions, and lets others write in between.
+/// Deletes ended sessions in batches. Other writers can go in between.
 pub async fn forget_ended(db: &Db, now: Timestamp) -> db::Result<()> {
     while sessions::forget_ended(&mut db.write().await?, now).await? {}
     Ok(())

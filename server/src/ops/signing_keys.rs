@@ -1,5 +1,5 @@
-//! Signing keys. Administrators make and rotate them; a lease never does, as applications embed them
-//! before the first lease.
+//! Signing keys of leases. Administrators create and rotate them. Issuing a lease never creates one,
+//! because applications embed the keys before the first lease.
 
 use chrono::TimeDelta;
 use common::{
@@ -21,8 +21,8 @@ use crate::store::signing_keys::StoredSigningKey;
 use crate::store::{Page, Scope, sealed, signing_keys};
 
 const NOT_FOUND: Error = Error::NotFound("signing key");
-/// How long a retired key stays in the set that applications embed: longer than any lease lasts.
-const RETIRED_KEPT: TimeDelta = TimeDelta::days(401);
+/// Time for which a retired key stays in the set that applications embed. No lease lasts longer.
+const RETIRED_RETENTION: TimeDelta = TimeDelta::days(401);
 
 fn record(stored: &StoredSigningKey) -> SigningKey {
     SigningKey {
@@ -34,21 +34,21 @@ fn record(stored: &StoredSigningKey) -> SigningKey {
     }
 }
 
-/// The key that signs, opened.
+/// The active signing key, opened.
 pub struct Signer {
     pub kid: String,
     pair: EcdsaKeyPair,
 }
 
 impl Signer {
-    /// The signature of a text in 64 octets.
+    /// Returns the signature of a text, 64 bytes.
     pub fn sign(&self, text: &str) -> Result<Vec<u8>, Error> {
         let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes());
         signature.map(|signature| signature.as_ref().to_vec()).map_err(|_| Error::Internal)
     }
 }
 
-/// The key that signs, or why nothing can be signed here.
+/// Returns the active key, or the reason why this node cannot sign.
 pub async fn signer(view: &View, keys: &SecretKeys) -> Result<Result<Signer, String>, Error> {
     let scope = view.scope;
     let Some(active) = signing_keys::active(&mut view.read().await?, scope).await? else {
@@ -65,13 +65,13 @@ pub async fn signer(view: &View, keys: &SecretKeys) -> Result<Result<Signer, Str
     Ok(pair.map(|pair| Signer { kid, pair }).map_err(|error| error.to_string()))
 }
 
-/// Where the private key of a signing key stands.
+/// Returns the context of the sealed private key.
 fn seal_context(scope: Scope, id: SigningKeyId) -> SealContext {
     let world = scope.world.number();
     SealContext { table: "signing_keys", column: "private_key", world, row: id.uuid() }
 }
 
-/// A new key in PKCS #8, and its public key.
+/// Generates a private key in PKCS #8 and its public key.
 fn generate() -> Option<(Zeroizing<Vec<u8>>, PublicKey)> {
     let (algorithm, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
     let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
@@ -80,8 +80,8 @@ fn generate() -> Option<(Zeroizing<Vec<u8>>, PublicKey)> {
     Some((private, key.public_key().as_ref().to_vec().try_into().ok()?))
 }
 
-/// Makes a key. If the world has one in this state, as others have made it just now, that is a
-/// conflict.
+/// Creates a key. Fails with a conflict if the world has one in this state, because another request has
+/// created it in the meantime.
 async fn add(
     change: &mut Change,
     keys: &SecretKeys,
@@ -101,7 +101,7 @@ async fn add(
     Ok(record(&stored))
 }
 
-/// Makes the key that signs and the one on standby, in a world that has none.
+/// Creates the active key and the standby key in a world that has none.
 pub async fn create(mut change: Change, keys: &SecretKeys) -> Result<Created<SigningKeys>, Error> {
     let active = add(&mut change, keys, SigningKeyState::Active).await?;
     let standby = add(&mut change, keys, SigningKeyState::Standby).await?;
@@ -109,15 +109,15 @@ pub async fn create(mut change: Change, keys: &SecretKeys) -> Result<Created<Sig
     Ok(change.commit(Created(SigningKeys { active, standby }), events).await?)
 }
 
-/// The set that applications embed, oldest first.
+/// Returns the set that applications embed, oldest first.
 pub async fn page(view: View, page: Page<SigningKeyId>) -> Result<Vec<SigningKey>, Error> {
-    let kept = Timestamp::now().plus(-RETIRED_KEPT);
+    let kept = Timestamp::now().plus(-RETIRED_RETENTION);
     let all = signing_keys::all(&mut view.read().await?, view.scope, kept).await?;
     Ok(page.of(all.iter().map(record), |key| key.id))
 }
 
-/// Gives a key another state. One that retires forgets its private key.
-async fn turn(
+/// Changes the state of a key. A retired key loses its private key.
+async fn set_state(
     change: &mut Change,
     stored: &StoredSigningKey,
     state: SigningKeyState,
@@ -133,8 +133,8 @@ async fn turn(
     Ok((after, event))
 }
 
-/// Retires the key that signs, lets the one on standby sign, and makes another one for standby. Who
-/// names a key that is not on standby any more was late.
+/// Retires the active key, makes the standby key active, and creates another standby key. Fails if the
+/// named key is no longer the standby key.
 pub async fn rotate(
     mut change: Change,
     keys: &SecretKeys,
@@ -142,35 +142,35 @@ pub async fn rotate(
     body: RotateSigningKeys,
 ) -> Result<Changed<SigningKeys>, Error> {
     let scope = change.scope();
-    let none = Error::Conflict("There are no signing keys: create them first");
+    let none = Error::Conflict("There are no signing keys. Create them first");
     let (active, standby) = signing_keys::lock_current(&mut change, scope).await?.ok_or(none)?;
     let sealed = standby.private_key.as_deref().unwrap_or_default();
     let opened = keys.open(sealed, &seal_context(scope, standby.id)).await;
     let abandons = match (body.standby, body.abandon) {
         (Some(named), None) if named != standby.id => {
-            return Err(Error::Conflict("The key that is named is not the one on standby"));
+            return Err(Error::Conflict("The given key is not the standby key"));
         }
         (Some(_), None) => opened.map(|_| false)?,
         (None, Some(true)) if opened.is_ok() => {
-            return Err(Error::Conflict("The key on standby can be opened: rotate to it instead"));
+            return Err(Error::Conflict("The standby key can be opened. Rotate to it instead"));
         }
         (None, Some(true)) if node.can_others_open(&mut change, sealed).await? => {
             return Err(Error::Conflict(
-                "Another node of the service can open the key on standby. Its operator must give \
+                "Another node of the service can open the standby key. Its operator must give \
                  all nodes the same secret keys; then rotate without abandon",
             ));
         }
         (None, Some(true)) => true,
-        _ => return Err(Error::invalid("standby", "Either standby or abandon must be given")),
+        _ => return Err(Error::invalid("standby", "Send either standby or abandon")),
     };
-    let mut events = vec![turn(&mut change, &active, SigningKeyState::Retired).await?.1];
+    let mut events = vec![set_state(&mut change, &active, SigningKeyState::Retired).await?.1];
     let active = if abandons {
-        events.push(turn(&mut change, &standby, SigningKeyState::Retired).await?.1);
+        events.push(set_state(&mut change, &standby, SigningKeyState::Retired).await?.1);
         let active = add(&mut change, keys, SigningKeyState::Active).await?;
         events.push(NewEvent::signing_key_created(&active));
         active
     } else {
-        let (active, event) = turn(&mut change, &standby, SigningKeyState::Active).await?;
+        let (active, event) = set_state(&mut change, &standby, SigningKeyState::Active).await?;
         events.push(event);
         active
     };
@@ -179,7 +179,7 @@ pub async fn rotate(
     Ok(change.commit(Changed(SigningKeys { active, standby }), events).await?)
 }
 
-/// Takes a retired key out of the set that applications embed.
+/// Removes a retired key from the set that applications embed.
 pub async fn delete(mut change: Change, id: SigningKeyId) -> Result<Changed<SigningKey>, Error> {
     let scope = change.scope();
     let stored = signing_keys::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;

@@ -1,5 +1,5 @@
-//! Users whom a text may mean that is nobody's external id: it has other capitals or signs, is an
-//! email or a name, or has a typo.
+//! Finds users that a text may mean although it is not an external id: it differs in case or punctuation,
+//! is an email or a name, or has a typo.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::db::{self, Conn};
 use crate::store::phrases::Search;
 use crate::store::{Scope, phrases, users};
 
-/// How many users are suggested.
-const MOST: usize = 3;
-/// How many phrases each search reads.
+/// Maximum number of suggested users.
+const MAX_USERS: usize = 3;
+/// Maximum number of phrases that a search reads.
 const READ: i64 = 100;
 
-/// The most similar users, the closest first; those who are called exactly so, if there are any. The
-/// user with this external id is not among them.
+/// Returns the most similar users, the closest first. If the text is the name of some users, returns only
+/// those. Never returns the user with this external id.
 pub async fn find(conn: &mut Conn, scope: Scope, text: &str) -> db::Result<Vec<User>> {
     let Some(wanted) = phrases::phrase(text) else { return Ok(Vec::new()) };
     let mut found: Vec<(usize, User)> = Vec::new();
@@ -31,10 +31,10 @@ pub async fn find(conn: &mut Conn, scope: Scope, text: &str) -> db::Result<Vec<U
     found.sort_by_key(|(distance, _)| *distance);
     let closest = found.first().map(|(distance, _)| *distance);
     let similar = found.into_iter().filter(|(distance, _)| closest != Some(0) || *distance == 0);
-    Ok(similar.map(|(_, user)| user).take(MOST).collect())
+    Ok(similar.map(|(_, user)| user).take(MAX_USERS).collect())
 }
 
-/// The starts of words to search for. The first half also finds what has a typo behind it.
+/// Returns the starts of words to search for. The first half also finds words with a typo behind it.
 fn starts(text: &str) -> BTreeSet<String> {
     let mailbox = text.split('@').next().unwrap_or_default();
     let letters: Vec<char> = mailbox.chars().filter(|letter| letter.is_alphanumeric()).collect();
@@ -42,7 +42,7 @@ fn starts(text: &str) -> BTreeSet<String> {
     BTreeSet::from([text.to_owned(), mailbox.to_owned(), half])
 }
 
-/// The smallest edit distance to a name of the user; none if it is too large.
+/// Returns the smallest edit distance to a name of the user. `None` if it is too large.
 fn distance(user: &User, text: &str, wanted: &str) -> Option<usize> {
     let id = user.external_id.as_str();
     let mailbox = |address: &str| phrases::phrase(address.split_once('@')?.0);
@@ -52,11 +52,11 @@ fn distance(user: &User, text: &str, wanted: &str) -> Option<usize> {
     }
     let mailboxes = [user.email.as_ref().and_then(|it| mailbox(it.as_str())), mailbox(id)];
     let names = phrases::names(user).into_iter().chain(mailboxes.into_iter().flatten());
-    // Another number is another person: 30000002 is no misspelt 30000001.
+    // Different numbers are different people: 30000002 is not a typo of 30000001.
     let letters = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "");
     let names = names.filter(|name| name == wanted || letters(name) != letters(wanted));
     let distances = names.map(|name| {
-        // The beginning of a name is what a person types of it.
+        // People often type only the beginning of a name.
         let begins = wanted.chars().count() >= 3 && name.starts_with(wanted);
         if begins && name != wanted { 1 } else { strsim::damerau_levenshtein(&name, wanted) }
     });

@@ -1,4 +1,4 @@
-//! Tenants and their first keys, created on the server's host, not over HTTP.
+//! Tenants and their first keys, which are created on the server's host and not over HTTP.
 
 use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
@@ -23,8 +23,8 @@ pub enum TenantError {
     Database(#[from] sqlx::Error),
 }
 
-/// Creates a tenant with its first live admin key, and returns both. Rolled back unless `show`,
-/// which runs last, returns true, since nobody could revoke a key that nobody has seen.
+/// Creates a tenant with its first live admin key, and returns both. Rolls back unless `show`, which runs
+/// last, returns true, because a key that no person has seen cannot be revoked.
 pub async fn create(
     db: &Db,
     name: Name,
@@ -44,17 +44,16 @@ pub async fn create(
     Ok((new.commit().await?, key))
 }
 
-/// Creates the tenant `default` with this live admin key if there are no tenants yet; returns
-/// whether it did. Rolled back unless `announce`, which runs last, returns true, since a key that
-/// nobody has seen would lock everyone out.
+/// Creates the tenant `default` with this live admin key if there are no tenants yet. Returns whether it
+/// did. Rolls back unless `announce`, which runs last, returns true, because a key that no person has seen
+/// would lock out the operator.
 pub async fn bootstrap(
     db: &Db,
     key: &ApiKey,
     announce: impl FnOnce() -> bool,
 ) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
-    // Nodes that start at the same time on an empty database take turns, and one creates the
-    // tenant.
+    // If several nodes start on an empty database, the lock lets only one create the tenant.
     worlds::lock(&mut tx).await?;
     if worlds::exists(&mut tx).await? {
         return Ok(false);
@@ -96,20 +95,20 @@ async fn insert(
     Ok(NewTenant { change: Change::on_host(tx, command, scope, now), tenant, events })
 }
 
-/// All tenants, oldest first.
+/// Returns all tenants, oldest first.
 pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenantError> {
     Ok(worlds::tenants(&mut db.read().await?).await?)
 }
 
-/// The properties of a key created on the host.
+/// Properties of a key that is created on the host.
 pub struct NewKey {
     pub name: Name,
     pub role: Role,
     pub mode: Mode,
 }
 
-/// Creates a key for the tenant of that name or id, for example when all keys are lost. Rolled back
-/// unless `show`, which runs last, returns true.
+/// Creates a key for the tenant with that name or id, for example if all keys are lost. Rolls back unless
+/// `show`, which runs last, returns true.
 pub async fn create_key(
     db: &Db,
     tenant: &str,

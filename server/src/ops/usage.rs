@@ -1,4 +1,4 @@
-//! The use of a license: its seats that are held, and their totals.
+//! Usage of a license: its held seats and their totals.
 
 use common::{ActivationId, License, LicenseId, UsageActivation};
 
@@ -7,12 +7,12 @@ use super::view::View;
 use crate::error::Error;
 use crate::store::{Page, licenses, seats};
 
-/// How much of a license is used, and the first of its seats, all at one moment.
+/// Usage of a license, with a page of its seats, from one snapshot.
 pub struct LicenseUsage {
     pub license: License,
-    /// How many seats are held.
+    /// Number of held seats.
     pub seats: i64,
-    /// By how many users.
+    /// Number of users who hold them.
     pub users: i64,
     pub first: Vec<UsageActivation>,
 }
@@ -29,7 +29,7 @@ pub async fn read(
     Ok(LicenseUsage { license, seats, users, first: with_latest_checks(view, first) })
 }
 
-/// Further seats of the license.
+/// Returns another page of seats.
 pub async fn page(
     view: View,
     license: LicenseId,
@@ -40,7 +40,7 @@ pub async fn page(
     Ok(with_latest_checks(&view, seats))
 }
 
-/// The seats, with the times of their last checks that are noted and not yet written.
+/// Returns the seats with the last checks in memory, which are not written yet.
 fn with_latest_checks(view: &View, mut seats: Vec<UsageActivation>) -> Vec<UsageActivation> {
     for UsageActivation { activation: seat, .. } in &mut seats {
         let place = (seat.user_id, seat.license_id);

@@ -22,14 +22,14 @@ use crate::store::{
 };
 
 const NOT_FOUND: Error = Error::NotFound("user");
-const TAKEN: Error = Error::Conflict("externalId is that of another user");
-/// PostgreSQL's code. On SQLite, nobody else writes meanwhile.
+const TAKEN: Error = Error::Conflict("Another user has this externalId");
+/// PostgreSQL's code of a unique violation. SQLite has one writer, so none occurs there.
 pub(super) const UNIQUE_VIOLATION: &str = "23505";
 
-/// How many phrases of one user a text may find, in a search that shows only some.
+/// Number of phrases of a user that a text is expected to match, in a search that shows only some users.
 const PHRASES_OF_USER: i64 = 3;
 
-/// Creates the user, or updates an existing one: a validation may have created it already.
+/// Creates the user, or updates an existing one, because a validation may have created it already.
 pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
     let (is_new, user) = ensure(&mut change, &new.external_id).await?;
     fill_in(change, is_new, user, new).await
@@ -39,7 +39,7 @@ pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User
 pub async fn create_new(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
     let (is_new, user) = ensure(&mut change, &new.external_id).await?;
     if !is_new {
-        return Err(Error::invalid("externalId", "This user already exists."));
+        return Err(Error::invalid("externalId", "This user already exists"));
     }
     fill_in(change, is_new, user, new).await
 }
@@ -63,8 +63,8 @@ async fn fill_in(
     Ok(change.commit(Upserted::Existing(user), events).await?)
 }
 
-/// The user with this external id, locked, and whether it was created. The caller records that
-/// event.
+/// Returns the user with this external id, locked, and whether it was created. The caller records the event
+/// of the creation.
 pub(super) async fn ensure(
     change: &mut Change,
     external_id: &ExternalId,
@@ -74,7 +74,7 @@ pub(super) async fn ensure(
         return Ok((false, user));
     }
     let user = User::new(scope.tenant, external_id.clone(), now);
-    // Another request may have created it since the first look-up.
+    // Another request may have created the user since the first lookup.
     let stored = users::insert_or_lock(change, scope, &user).await?;
     let is_new = stored.id == user.id;
     if is_new {
@@ -88,17 +88,17 @@ pub async fn get(view: View, id: UserId) -> Result<User, Error> {
     users::find(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
 }
 
-/// The filter of a list, as the caller wrote it.
+/// Filter of a list, as the caller wrote it.
 #[derive(Clone, Default)]
 pub struct UserQuery {
     pub external_id: Option<String>,
-    /// The starts of words of the external id, the email, the name or the metadata, in any order.
+    /// Starts of words of the external id, the email, the name or the metadata, in any order.
     pub search: Option<String>,
-    /// A text that may mean the users, who come in the order of their similarity.
+    /// A text that may mean the users. They are ordered by similarity.
     pub similar_to: Option<String>,
 }
 
-/// The users that match the whole query.
+/// Returns the users that match the whole query.
 pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
     if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
         // PostgreSQL cannot store such a text, so no user has it.
@@ -126,14 +126,14 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
             None => users::page(&mut view.read().await?, view.scope, page).await?,
         });
     };
-    // A text that cannot be an external id belongs to no user.
+    // A text that is not a valid external id belongs to no user.
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
     let user = users::find_external(&mut view.read().await?, view.scope, &external_id).await?;
     let matches = |user: &User| page.reaches(user.id) && is_found(user);
     Ok(user.into_iter().filter(matches).collect())
 }
 
-/// The users similar to a text. They are few, and have no second page.
+/// Returns the users similar to a text. They are few, so there is no second page.
 async fn similar(view: &View, text: &str, page: Page<UserId>) -> Result<Vec<User>, Error> {
     if page.cursor != UserId::default() {
         return Ok(Vec::new());
@@ -143,17 +143,17 @@ async fn similar(view: &View, text: &str, page: Page<UserId>) -> Result<Vec<User
     Ok(found)
 }
 
-/// The users found by a text.
+/// Users found by a text.
 pub struct FoundUsers {
-    /// The one with exactly this external id comes first.
+    /// Users, first the one with exactly this external id.
     pub users: Vec<User>,
     /// Whether more users match.
     pub more_exist: bool,
 }
 
-/// The user with exactly this external id, and at most `limit` others whose external id, email or
-/// name has the text from the start of a word on. It is as fast if a million users match, and not
-/// paged: a longer text finds the rest.
+/// Finds the user with exactly this external id, and at most `limit` others whose external id, email or
+/// name has a word that starts with the text. It is as fast if a million users match. There are no pages,
+/// because a longer text finds the rest.
 pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
     let Some(search) = Search::parse(text).filter(|_| !text.contains('\0')) else {
         return Ok(FoundUsers { users: Vec::new(), more_exist: false });
@@ -163,7 +163,7 @@ pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Erro
         Ok(external_id) => users::find_external(&mut conn, view.scope, &external_id).await?,
         Err(_) => None,
     };
-    // A user may have several of the phrases, one of them be the exact match, and one more shows
+    // A user may match by several phrases, and one of them may be the exact match. One more user shows
     // whether there are others.
     let most = (limit + 2) * PHRASES_OF_USER;
     let mut others = users::search_some(&mut conn, view.scope, &search, most).await?;
@@ -204,15 +204,14 @@ pub async fn update(
         events = drop_leases(&mut change, &before).await?;
     }
     let user = store(&mut change, &before, user).await.map_err(|error| {
-        // A validation may have created a user with this id meanwhile.
+        // A validation may have created a user with this id in the meantime.
         if has_code(&error, |code| code == UNIQUE_VIOLATION) { TAKEN } else { error.into() }
     })?;
     events.extend(updated(&before, &user));
     Ok(change.commit(Changed(user), events).await?)
 }
 
-/// Deletes the user, removes all licenses and frees the seats. A later validation creates a new
-/// user.
+/// Deletes the user, unassigns all licenses and frees the seats. A later validation creates a new user.
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -242,7 +241,7 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
     Ok(change.commit(Changed(user), events).await?)
 }
 
-/// The seats that a user holds, each with its license.
+/// Returns the seats that a user holds, each with its license.
 fn held_on<'a>(
     licenses: &'a [LicenseDetails],
     user: &'a ExternalId,
@@ -254,7 +253,8 @@ fn held_on<'a>(
     })
 }
 
-/// Applications with a lease look for the user by the former id. The user keeps the seats.
+/// Drops the user's leases, because applications with a lease use the former external id. The user keeps
+/// the seats.
 async fn drop_leases(change: &mut Change, user: &User) -> Result<Vec<NewEvent>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let licenses = licenses::lock_of_user(change, scope, user.id).await?;
@@ -271,7 +271,7 @@ async fn drop_leases(change: &mut Change, user: &User) -> Result<Vec<NewEvent>, 
     Ok(events)
 }
 
-/// Stores the user, unless nothing changed.
+/// Stores the user if anything changed.
 pub(super) async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
         let scope = change.scope();

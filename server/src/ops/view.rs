@@ -1,4 +1,4 @@
-//! The parameter of operations that only read.
+//! [`View`], the parameter of operations that only read.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::validation::LastChecks;
 #[derive(Clone)]
 pub struct View {
     db: Db,
-    /// The last checks that are not in the database yet.
+    /// Checks of seats that are not in the database yet.
     pub last_checks: Arc<LastChecks>,
     permits: FairSemaphore,
     pub scope: Scope,
@@ -28,13 +28,13 @@ impl View {
         Self { db, last_checks, permits, scope }
     }
 
-    /// A connection for independent statements.
+    /// Returns a connection for independent statements.
     pub async fn read(&self) -> Result<Conn, Error> {
         let permit = self.permits.acquire_for(self.scope.tenant).await?;
         Ok(self.db.read().await?.with_permit(permit))
     }
 
-    /// A transaction whose reads all see the same state.
+    /// Starts a transaction whose reads all see the same state.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
         let permit = self.permits.acquire_for(self.scope.tenant).await?;
         Ok(self.db.snapshot().await?.with_permit(permit))

@@ -1,4 +1,4 @@
-//! Webhooks: where events are sent. Sending itself is in `delivery`.
+//! Webhooks: URLs to which licd sends events. The module `delivery` sends them.
 
 mod by_hand;
 
@@ -28,14 +28,14 @@ use crate::store::{Found, Page, events, sealed, webhooks};
 pub use by_hand::send;
 
 const NOT_FOUND: Error = Error::NotFound("webhook");
-/// How many webhooks a mode of a tenant has at most.
-const MOST: usize = 20;
-/// How many old secrets sign beside the new one.
-const MOST_OLD_SECRETS: usize = 3;
-/// How much earlier than its time a replay begins, since the clocks of nodes differ.
-const DISORDER: TimeDelta = TimeDelta::minutes(1);
+/// Maximum number of webhooks of a world.
+const MAX_WEBHOOKS: usize = 20;
+/// Maximum number of old secrets that sign in addition to the new one.
+const MAX_OLD_SECRETS: usize = 3;
+/// Time by which a replay starts earlier, because the clocks of nodes differ.
+const MAX_DISORDER: TimeDelta = TimeDelta::minutes(1);
 
-/// Refuses an address that webhooks may not reach.
+/// Fails if webhooks may not reach the URL.
 pub fn check(client: &Client, url: &WebhookUrl) -> Result<(), Error> {
     if client.allows(url) {
         return Ok(());
@@ -45,7 +45,7 @@ pub fn check(client: &Client, url: &WebhookUrl) -> Result<(), Error> {
     Err(Error::invalid("url", rule))
 }
 
-/// The record of a webhook.
+/// Returns the record of a webhook.
 fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhook {
     let it = &counted.stored;
     let state = match it {
@@ -85,7 +85,7 @@ fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhoo
     }
 }
 
-/// Reads the record of a webhook as the change has made it.
+/// Reads the record of a webhook after a change.
 async fn read(change: &mut Change, keys: &SecretKeys, id: WebhookId) -> Result<Webhook, Error> {
     let (scope, now) = (change.scope(), change.now);
     let counted = webhooks::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -107,15 +107,15 @@ fn patterns(types: &[EventPattern]) -> AsWritten<Vec<String>> {
     AsWritten(types.iter().map(|pattern| pattern.as_str().to_owned()).collect())
 }
 
-/// Creates a webhook, which begins with the event of its creation.
+/// Creates a webhook. The first event that it receives is the one of its creation.
 pub async fn create(
     mut change: Change,
     keys: &SecretKeys,
     new: CreateWebhook,
 ) -> Result<Created<CreatedWebhook>, Error> {
     let (scope, now) = (change.scope(), change.now);
-    if webhooks::all(&mut change, scope).await?.len() >= MOST {
-        return Err(Error::Conflict("There are at most 20 webhooks, and there are so many"));
+    if webhooks::all(&mut change, scope).await?.len() >= MAX_WEBHOOKS {
+        return Err(Error::Conflict("The limit of 20 webhooks is reached. Delete one first"));
     }
     let (id, secret) = (WebhookId::new(now), new.secret.unwrap_or_else(WebhookSecret::generate));
     let sealed = seal(&mut change, keys, id, &secret).await?;
@@ -143,7 +143,7 @@ pub async fn create(
     Ok(change.commit_secret(Created(CreatedWebhook { record, secret }), id, event).await?)
 }
 
-/// Hides what may be a token in the URL from every role but `admin`.
+/// Masks the URL for every role except `admin`, because it may contain a token.
 fn for_role(webhook: Webhook, role: Role) -> Webhook {
     match webhook.url.parse::<WebhookUrl>() {
         Ok(url) if role != Role::Admin => Webhook { url: url.masked(), ..webhook },
@@ -162,7 +162,7 @@ pub async fn get(
     Ok(for_role(record(&found.ok_or(NOT_FOUND)?, keys, Timestamp::now()), role))
 }
 
-/// Returns all webhooks as a key with this role sees them, oldest first: there are few.
+/// Returns all webhooks as a key with this role sees them, oldest first.
 pub async fn all(view: View, keys: &SecretKeys, role: Role) -> Result<Vec<Webhook>, Error> {
     let found = webhooks::all(&mut view.read().await?, view.scope).await?;
     let now = Timestamp::now();
@@ -178,8 +178,8 @@ pub async fn page(
     Ok(page.of(all(view, keys, role).await?, |webhook| webhook.id))
 }
 
-/// Who mended it need not wait: it is tried at once.
-fn try_at_once(webhook: &mut StoredWebhook) {
+/// Ends the backoff, so that licd retries immediately after a change.
+fn end_backoff(webhook: &mut StoredWebhook) {
     (webhook.failing_since, webhook.attempts, webhook.next_attempt_at) = (None, 0, None);
 }
 
@@ -202,7 +202,7 @@ pub async fn update(
     let mut after = before.clone();
     if let Some(url) = update.url {
         url.as_str().clone_into(&mut after.url);
-        try_at_once(&mut after);
+        end_backoff(&mut after);
     }
     let is_cleared = |field| clear.contains(&field);
     update_member(
@@ -228,7 +228,7 @@ pub async fn update(
         }
         (Some(true), disabled) => {
             (after.disabled_at, after.disabled_reason) = (None, None);
-            try_at_once(&mut after);
+            end_backoff(&mut after);
             kinds.extend(disabled.map(|_| EventType::WebhookEnabled));
         }
         _ => {}
@@ -259,8 +259,8 @@ pub async fn delete(
     Ok(change.commit(Changed(record), event).await?)
 }
 
-/// Gives the webhook another secret, which only this result shows. The former ones sign as well
-/// until the overlap ends; without one all of them end at once.
+/// Creates another secret, which only this result shows. Old secrets sign in addition until the overlap
+/// ends. Without an overlap they end immediately.
 pub async fn roll(
     mut change: Change,
     keys: &SecretKeys,
@@ -277,7 +277,7 @@ pub async fn roll(
         false => stored.secrets.0.drain(..).map(until).collect(),
     };
     let old: Vec<_> = old.into_iter().filter(|old| old.until > Some(now)).collect();
-    if old.len() > MOST_OLD_SECRETS {
+    if old.len() > MAX_OLD_SECRETS {
         return Err(Error::Conflict(
             "Three old secrets sign already. Wait until one ends, or roll with overlapSeconds 0, \
              which ends them all",
@@ -287,14 +287,14 @@ pub async fn roll(
     let new = seal(&mut change, keys, id, &secret).await?;
     stored.secrets = AsWritten([vec![new], old].concat());
     stored.updated_at = change.time_after(stored.updated_at);
-    try_at_once(&mut stored);
+    end_backoff(&mut stored);
     webhooks::update(&mut change, scope, &stored).await?;
     let event = NewEvent::of_webhook(EventType::WebhookRolled, id, &facts(&stored));
     let record = read(&mut change, keys, id).await?;
     Ok(change.commit_secret(Created(CreatedWebhook { record, secret }), id, event).await?)
 }
 
-/// Sends the events after a sequence, or since a time, again. Whatever the range, it costs nothing.
+/// Sends events again: those after a sequence, or since a time. The change only moves the cursor.
 pub async fn replay(
     mut change: Change,
     keys: &SecretKeys,
@@ -311,12 +311,12 @@ pub async fn replay(
             return Err(Error::invalid("after", rule));
         }
         (None, Some(since)) => {
-            events::first_at(&mut change, scope, since.plus(-DISORDER)).await? - 1
+            events::first_at(&mut change, scope, since.plus(-MAX_DISORDER)).await? - 1
         }
-        _ => return Err(Error::invalid("after", "Either after or since must be given")),
+        _ => return Err(Error::invalid("after", "Send either after or since")),
     };
     stored.sequence = after.max(oldest - 1);
-    try_at_once(&mut stored);
+    end_backoff(&mut stored);
     webhooks::release_all(&mut change, scope, id).await?;
     webhooks::update(&mut change, scope, &stored).await?;
     let told = WebhookFacts { after: Some(stored.sequence), ..facts(&stored) };
@@ -325,18 +325,18 @@ pub async fn replay(
     Ok(change.commit(Changed(record), event).await?)
 }
 
-/// Sends again what was given up, and what followed it on the same subjects.
+/// Sends events that were given up again, and later events of the same subjects.
 pub async fn retry(mut change: Change, id: WebhookId) -> Result<Changed<Retried>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let mut stored = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let subjects = webhooks::hold_given_up(&mut change, scope, id, now).await?;
-    try_at_once(&mut stored);
+    end_backoff(&mut stored);
     webhooks::update(&mut change, scope, &stored).await?;
     let retried = Retried { subjects: i64::try_from(subjects).unwrap_or(i64::MAX) };
     Ok(change.commit(Changed(retried), Events::none()).await?)
 }
 
-/// The failures of the webhook, newest first.
+/// Returns the failures of the webhook, newest first.
 pub async fn failures(
     view: View,
     id: WebhookId,
@@ -346,7 +346,7 @@ pub async fn failures(
     Ok(Found { records, rest: None })
 }
 
-/// Deletes failures of more than 30 days ago, in portions.
+/// Deletes failures that are older than 30 days, in batches.
 pub async fn forget_old_failures(db: &Db, now: Timestamp) -> db::Result<()> {
     let before = now.plus(-webhooks::FAILURES_KEPT);
     while sending::forget_old(&mut db.write().await?, before).await? {}

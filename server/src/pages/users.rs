@@ -13,7 +13,7 @@ use common::{CreateUser, User, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::paging::ROWS;
-use super::typed_users::ask_about;
+use super::user_lookup::ask_about;
 use super::{
     Editor, FormState, Layout, Notice, Pager, Paging, Stop, Viewer, Visitor, all, email, filters,
     once, optional, page,
@@ -21,7 +21,7 @@ use super::{
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::outcome::Outcome;
-use crate::ops::typed_users::{self, TypedUsers};
+use crate::ops::user_lookup::{self, TypedUsers};
 use crate::ops::users::{self, FoundUsers, UserQuery};
 use crate::ops::view::View;
 
@@ -133,7 +133,7 @@ pub struct UserForm {
 impl UserForm {
     async fn read(&self, view: View) -> Result<(CreateUser, TypedUsers), Error> {
         all! {
-            typed = typed_users::one(view, "externalId", &self.external_id).await,
+            typed = user_lookup::one(view, "externalId", &self.external_id).await,
             name = optional("name", "The name", &self.name),
             email = email("email", "The email", &self.email),
         }
@@ -158,7 +158,7 @@ pub async fn create(
     let again = async |visitor, error| {
         let query = UsersQuery::default();
         let found = find(&visitor, &query).await?;
-        let existing = typed_users::existing(view, &fields.external_id).await?;
+        let existing = user_lookup::existing(view, &fields.external_id).await?;
         show_list(visitor, query, found, None, FormState { fields, error }, existing)
     };
     visitor.respond(created, again).await
@@ -173,9 +173,9 @@ async fn ask_about_similar(view: View, typed: &TypedUsers, fields: &UserForm) ->
     }
     let email = fields.email.trim();
     let with_email = users::find(view, email, MOST_SIMILAR).await?.users;
-    let with_email = with_email.iter().filter(|user| typed_users::is_called(user, email));
+    let with_email = with_email.iter().filter(|user| user_lookup::is_called(user, email));
     let with_id = unknown.similar.iter();
-    let with_id = with_id.filter(|user| typed_users::is_called(user, unknown.id.as_str()));
+    let with_id = with_id.filter(|user| user_lookup::is_called(user, unknown.id.as_str()));
     let mut similar: Vec<&User> = with_id.chain(with_email).collect();
     similar.sort_by_key(|user| user.id);
     similar.dedup_by_key(|user| user.id);

@@ -23,7 +23,7 @@ use crate::http::extract::path_param;
 use crate::http::idempotency::Idempotency;
 use crate::ops::change::Change;
 use crate::ops::etag::Expected;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::sessions::{self, SessionToken};
 use crate::ops::view::View;
 use crate::store::Scope;
@@ -66,7 +66,7 @@ impl Visitor {
         once: Idempotency,
         fields: &impl Serialize,
         change: impl FnOnce(Change) -> F,
-    ) -> Result<Once<T>, Error> {
+    ) -> Result<Idempotent<T>, Error> {
         self.app.ops.once(self.origin(), once.of(fields)?, change).await
     }
 
@@ -86,8 +86,8 @@ impl Visitor {
             id: Id,
         }
         match self.once(once, fields, create).await? {
-            Once::Done(id) => Ok(id),
-            Once::Replayed(stored) => {
+            Idempotent::Done(id) => Ok(id),
+            Idempotent::Replayed(stored) => {
                 let body: Result<Body<Id>, _> = serde_json::from_str(&stored.body);
                 body.map(|body| body.data.id).map_err(|_| Error::Internal)
             }

@@ -7,7 +7,7 @@ use super::uptime::LONGEST_GAP;
 use crate::db::{Conn, Result};
 
 /// Retention of the row of a node that was killed.
-const KEPT: TimeDelta = TimeDelta::days(1);
+const RETENTION: TimeDelta = TimeDelta::days(1);
 
 /// Notes that the node serves, at a time of the clock that all nodes share.
 pub async fn note(conn: &mut Conn, node: &str, secret_keys: &str, now: Timestamp) -> Result<()> {
@@ -16,7 +16,7 @@ pub async fn note(conn: &mut Conn, node: &str, secret_keys: &str, now: Timestamp
                         set secret_keys = excluded.secret_keys, seen_at = excluded.seen_at";
     conn.query(NOTE).bind(node).bind(secret_keys).bind(now).execute().await?;
     let forgotten = "delete from nodes where seen_at < $1";
-    conn.query(forgotten).bind(now.plus(-KEPT)).execute().await?;
+    conn.query(forgotten).bind(now.plus(-RETENTION)).execute().await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::examples::Example;
 use super::{headers, parameters, schemas};
 use crate::http::answer::{Data, Single, Streamed};
 use crate::http::newest_first::DescendingPage;
-use crate::ops::idempotency::Once;
+use crate::ops::idempotency::Idempotent;
 use crate::ops::outcome::{Changed, Created, Record, Upserted};
 
 macro_rules! answers {
@@ -62,7 +62,7 @@ answers! {
     DescendingPage<T> as List<T>: 200 "A page, newest first";
 }
 
-impl<T: OperationOutput> OperationOutput for Once<T> {
+impl<T: OperationOutput> OperationOutput for Idempotent<T> {
     type Inner = T::Inner;
 
     fn inferred_responses(

@@ -1,4 +1,4 @@
-//! When, and why, a user who is refused for seats lost the one that was held.
+//! Explains when and why a user who is refused for lack of seats lost the seat held before.
 
 use common::{Event, EventType, ExternalId, FreedFor, LicenseId};
 
@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::store::events::{self, EventFilter};
 use crate::store::{Page, Scope};
 
-/// How many of the user's freed seats are looked through.
+/// Maximum number of the user's freed seats to examine.
 const READ: i64 = 20;
 
-/// A sentence on the last seat of this license that the user lost, if there was one.
+/// Returns a sentence on the last seat of this license that the user lost, if any.
 pub(super) async fn lost_seat(
     conn: &mut Conn,
     scope: Scope,

@@ -1,4 +1,5 @@
-//! The same person under another id: an application sends `Kim@x` where `kim@x` has the license.
+//! Finds the same person under another id: for example, an application sends `Kim@x`, and `kim@x` has
+//! the license.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +9,13 @@ use crate::db::{Conn, Result};
 use crate::store::phrases::Search;
 use crate::store::{Scope, assignments, phrases, users};
 
-/// How many are named.
-const MOST: usize = 3;
-/// How many users of each name are looked at.
+/// Maximum number of users to return.
+const MAX_USERS: usize = 3;
+/// Maximum number of users to examine for each name.
 const READ: i64 = 20;
 
-/// Users who have a license, and whose id, email or name is that of `user`, or this id, but for case,
-/// accents and signs.
+/// Returns users who have a license, and whose id, email or name equals `id` or one of the names of
+/// `user`. Case, accents and punctuation are ignored.
 pub(super) async fn licensed_namesakes(
     conn: &mut Conn,
     scope: Scope,
@@ -35,7 +36,7 @@ pub(super) async fn licensed_namesakes(
             if assignments::count_of_user(conn, scope, other.id).await?.0 > 0 {
                 found.push(other);
             }
-            if found.len() == MOST {
+            if found.len() == MAX_USERS {
                 return Ok(found);
             }
         }

@@ -1,4 +1,4 @@
-//! What validations of a user return, product by product.
+//! Explains the results of a user's validations, product by product.
 
 use common::{
     ExplainedLicense, LicenseId, Name, ProductId, Reason, RenamedUser, Timestamp, User, UserId,
@@ -15,36 +15,36 @@ use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, NamedLicense};
 use crate::store::{Page, outcomes, users};
 
-/// What validations of a user return.
+/// Results of a user's validations.
 pub struct ExplainedUser {
     pub user: User,
     pub checked_at: Timestamp,
-    /// One for each product of the user's licenses, in the order of assignment.
+    /// Result for each product of the user's licenses, in the order of assignment.
     pub products: Vec<ProductAnswer>,
-    /// The result of a validation that names no product, if there are several.
+    /// Result of a validation without a product, if the user has licenses for several.
     pub unnamed: Option<Result<LicenseId, Reason>>,
     /// Refusals with `no_license` since the last license was assigned: an application asked for a
     /// product that the user has no license for.
     pub other_product: Option<Refused>,
-    /// The last refused validations, newest first.
+    /// Last refused validations, newest first.
     pub refusals: Vec<UserRefusal>,
-    /// If the user has no license: users with one who may be meant.
+    /// Users with a license who may be the same person, if this user has none.
     pub similar_users: Vec<User>,
-    /// The user who had the external id before, and has another one now.
+    /// User who had this external id before and has another one now.
     pub renamed_to: Option<RenamedUser>,
 }
 
-/// The result of a validation that names a product.
+/// Result of a validation for a product.
 pub struct ProductAnswer {
     pub product_id: ProductId,
     pub product_name: Name,
-    /// None if it is valid.
+    /// `None` if the validation is valid.
     pub reason: Option<Reason>,
-    /// The product's licenses of the user, in the order in which a validation looks at them.
+    /// The user's licenses for the product, in the order in which a validation considers them.
     pub licenses: Vec<ExplainedLicense>,
-    /// The license that decides, which has the remedies.
+    /// License that decides, and has the remedies.
     pub deciding: Option<LicenseId>,
-    /// The last refusals because of one of these licenses.
+    /// Refusals for which one of these licenses gave the reason.
     pub refused: Option<Refused>,
 }
 
@@ -68,7 +68,7 @@ impl ExplainedUser {
     }
 }
 
-/// Explains all products of the user, as of one moment.
+/// Explains all products of the user, from one snapshot.
 pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;

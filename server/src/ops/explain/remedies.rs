@@ -1,4 +1,4 @@
-//! What would help a refused user.
+//! Finds remedies for a refused user.
 
 use common::{
     ActivationId, ExplainedLicense, ExternalId, MaxSeats, Reason, Remedy, RemedyType, Status, Term,
@@ -11,23 +11,23 @@ use crate::error::Error;
 use crate::store::{Page, Scope, plans, seats};
 use crate::validation::LastChecks;
 
-/// How many holders of a full license are shown.
+/// Maximum number of holders of a full license that are shown.
 const SHOWN_HOLDERS: usize = 10;
-/// How many seats are read to find the least recently checked ones. The oldest seats are the most
-/// likely to be idle.
+/// Maximum number of seats that are read to find the least recently checked ones. The oldest seats are
+/// the most likely to be idle.
 const READ_SEATS: i64 = 1000;
 
-/// The license that decides: the valid or full one, or the first with the fault that is the reason.
+/// Returns the license that decides: the valid or full one, or the first with the fault that is the reason.
 pub fn deciding(
     reason: Option<Reason>,
     licenses: &mut [ExplainedLicense],
 ) -> Option<&mut ExplainedLicense> {
-    // A license that is the reason has the verdict of the same name.
+    // The license that gave the reason has the verdict of the same name.
     let verdict: Verdict = reason.map_or("valid", Reason::as_str).parse().ok()?;
     licenses.iter_mut().find(|license| license.verdict == verdict)
 }
 
-/// Whether a license that a full one keeps from being considered has a free seat.
+/// Whether a license behind a full one, which therefore is not considered, has a free seat.
 fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
     licenses.iter().any(|it| {
         let has_seat = it.license.max_seats.is_none_or(|limit| it.seats_used < limit.get());
@@ -36,7 +36,7 @@ fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
     })
 }
 
-/// Adds to the license that decides, if there is one, the remedies, and when the user lost its seat.
+/// Adds the remedies to the license that decides, if any, and explains when the user lost its seat.
 pub async fn add_remedies(
     conn: &mut Conn,
     (scope, user): (Scope, &ExternalId),
@@ -57,7 +57,7 @@ pub async fn add_remedies(
     Ok(())
 }
 
-/// What would make the user valid by the deciding license, or by a free one behind it, least drastic
+/// Returns what would license the user by the deciding license or a free one behind it, least drastic
 /// first.
 async fn find_remedies(
     conn: &mut Conn,
@@ -73,7 +73,7 @@ async fn find_remedies(
             let oldest = Page::oldest_first(ActivationId::default(), READ_SEATS);
             let mut holders = seats::page_of_license(conn, scope, license.id, oldest).await?;
             holders.iter_mut().for_each(|holder| checks.show(&mut holder.activation));
-            // Who is offline would not notice before the lease ends, and is unassigned only if asked.
+            // Users with a running lease come last, because they would not notice before its end.
             holders.sort_by_key(|UsageActivation { activation, .. }| {
                 (activation.lease_until(now).is_some(), activation.last_checked_at)
             });
@@ -89,7 +89,7 @@ async fn find_remedies(
         Some(Verdict::Expired | Verdict::Suspended | Verdict::Revoked) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
             let days = plan.and_then(|plan| plan.expires_in_days);
-            // It may have such a status, an end in the past, or both.
+            // The license may have this status, an end in the past, or both.
             let activate =
                 (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
             let start = license.renews_from(&decides.terms, now);

@@ -1,4 +1,4 @@
-//! Assigning licenses to users, and taking them away.
+//! Assigns licenses to users, and unassigns them.
 
 use common::{
     AssignLicense, Assignment, AssignmentId, ExternalId, FreedFor, LicenseId, LicenseKeyId,
@@ -17,13 +17,13 @@ use crate::store::{assignments, licenses, seats, users as stored_users};
 
 pub const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 
-/// The most licenses that a user may have, since a validation reads all of them.
+/// Maximum number of licenses of a user, because a validation reads all of them.
 const MAX_LICENSES: i64 = 100;
 const TOO_MANY_LICENSES: &str =
-    "A user has at most 100 licenses, and this one has them: take the user off another one first";
+    "The limit of 100 licenses of a user is reached. Unassign another license first";
 
-/// Assigns the license to the user, who is created if unknown. If it is assigned already, the
-/// assignment stays; metadata, if given, is replaced or merged, and it is moved if it is to be first.
+/// Assigns the license to the user, who is created if unknown. An existing assignment stays, but its
+/// metadata is replaced or merged if given, and it is moved if it is to be first.
 pub async fn assign(
     mut change: Change,
     id: LicenseId,
@@ -31,7 +31,7 @@ pub async fn assign(
 ) -> Result<Upserted<Assignment>, Error> {
     let scope = change.scope();
     let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
-    // Read before locking the license, since others wait for that lock.
+    // Read before the license is locked, because other requests wait for that lock.
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut events = Vec::new();
@@ -59,8 +59,8 @@ pub async fn assign(
     Ok(change.commit(Upserted::Existing(assignment), events).await?)
 }
 
-/// Adds an assignment of a user, whose number of assignments and newest one are given. Both records
-/// are locked.
+/// Adds an assignment of a user, given the number of the user's assignments and the newest one. User and
+/// license are locked.
 pub async fn add(
     change: &mut Change,
     (user_id, license_id): (UserId, LicenseId),
@@ -75,9 +75,9 @@ pub async fn add(
     Ok(assignment)
 }
 
-/// The id of the next assignment of a user, who is locked, and whose newest assignment and number
-/// of assignments are given. Validations go through a user's licenses in the order of these ids, so
-/// it is greater than the existing ones even if a node with another clock created them.
+/// Returns the id of the next assignment of a locked user, given the newest assignment and their number.
+/// Validations consider licenses in the order of these ids, so it is greater than the existing ids, even
+/// if a node with another clock created those.
 fn next_assignment(
     (count, newest): (i64, Option<AssignmentId>),
     now: Timestamp,
@@ -91,7 +91,7 @@ fn next_assignment(
     Ok(AssignmentId::new(now))
 }
 
-/// An assignment that was removed.
+/// A removed assignment.
 pub struct Unassigned {
     pub assignment: Assignment,
     pub freed_seat: bool,
@@ -109,8 +109,8 @@ impl Outcome for Unassigned {
     }
 }
 
-/// Removes the license from the user, and frees the user's seat, if any. `user` is none if the
-/// caller's text cannot be an external id.
+/// Unassigns the license from the user, and frees the user's seat, if any. `user` is `None` if the caller's
+/// text is not a valid external id.
 pub async fn unassign(
     mut change: Change,
     id: LicenseId,

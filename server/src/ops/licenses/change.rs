@@ -1,4 +1,4 @@
-//! Changing and deleting licenses. Each change takes the license's lock, as seats do.
+//! Changes and deletes licenses. Each change locks the license, as changes of seats do.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +19,13 @@ use crate::store::events::EventFilter;
 use crate::store::{Collected, Page, events, license_keys, licenses, phrases, plans, seats};
 
 const EVER_ASSIGNED: Error =
-    Error::Conflict("Only a license that was never assigned can be deleted: revoke it instead");
+    Error::Conflict("Only a license that was never assigned can be deleted. Revoke it instead");
 
-const START_OR_END: &str = "A license waits for its first validation, or has an end: give one";
-const HAS_BEGUN: Error =
-    Error::Conflict("The days have begun: unassign or release who holds a seat, or set expiresAt");
+const START_OR_END: &str =
+    "A license starts with its first validation or has an end. Send only one of both";
+const HAS_BEGUN: Error = Error::Conflict(
+    "The days have begun. Release or unassign the users who hold a seat, or set expiresAt",
+);
 
 pub async fn update(
     mut change: Change,
@@ -87,8 +89,8 @@ pub async fn set_status(
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
-/// Gives the license the plan and what it says, but for its end. A license that waits for its first
-/// validation has none yet, and gets the days of the plan, if that has any.
+/// Applies the plan to the license, except for its end. A license that has not started has no end yet, and
+/// gets the days of the plan, if any.
 fn take_plan(details: &mut LicenseDetails, plan: Plan) {
     let waits = details.terms.starts_with_days;
     let days = waits.and(plan.expires_in_days).or(waits);
@@ -99,7 +101,7 @@ fn take_plan(details: &mut LicenseDetails, plan: Plan) {
     details.license.features = plan.features;
 }
 
-/// Changes a license under its lock. `updatedAt` stays if nothing changes.
+/// Changes a license while it is locked. `updatedAt` stays if nothing changes.
 async fn modify(
     mut change: Change,
     id: LicenseId,
@@ -123,7 +125,7 @@ async fn modify(
     }
     let idle = terms.floating(after.max_seats);
     if let Some(idle) = idle.filter(|_| idle != former.floating(before.max_seats)) {
-        // Whoever asks by the former time has the whole new one to ask again.
+        // Holders who validate as often as the old idle time requires get the whole new time once.
         let row = BatchRow::license_at(scope, id, change.now.plus(idle.duration()));
         seats::set_idle_at(&mut change, &[row]).await?;
     }
@@ -138,9 +140,8 @@ async fn modify(
     Ok(change.commit(Changed(after), event).await?)
 }
 
-/// Deletes a license that was never assigned, as far as its events are kept. Fails if a user could
-/// still claim it with one of its keys, because the key may be sold, unless that revokes these
-/// keys.
+/// Deletes a license that was never assigned, as far as its events show. Fails if a user could still claim
+/// it with one of its keys, because the key may be sold, unless the change revokes the keys.
 pub async fn delete(
     mut change: Change,
     id: LicenseId,
@@ -156,7 +157,7 @@ pub async fn delete(
     phrases::set_of_license(&mut change, scope, id, BTreeSet::new()).await?;
     license_keys::delete_of_license(&mut change, scope, id).await?;
     licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
-    // Nobody has it. If somebody had, it was unassigned.
+    // No user has the license. If one had it before, an event says that it was unassigned.
     let (subject, kind) = (id.to_string(), EventType::LicenseUnassigned.as_str());
     let filter =
         EventFilter { subject: Some(&subject), kind: Some(kind), ..EventFilter::default() };

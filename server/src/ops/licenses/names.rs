@@ -1,4 +1,4 @@
-//! What people call licenses, their products and their plans.
+//! Names of licenses, of their products and of their plans.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::{assignments, plans, products};
 
-/// The names of the products and plans of licenses, and who holds the first seat of those that have
-/// no name themselves.
+/// Names of the products and plans of licenses, and the holder of the first seat of licenses without a
+/// name.
 pub struct Names {
     pub products: HashMap<ProductId, Name>,
     pub plans: HashMap<PlanId, Name>,
@@ -17,18 +17,17 @@ pub struct Names {
 }
 
 impl Names {
-    /// The name of the license's product; empty if it is unknown.
+    /// Returns the name of the license's product. Empty if it is unknown.
     pub fn product_of(&self, license: &License) -> &str {
         self.products.get(&license.product_id).map_or("", Name::as_str)
     }
 
-    /// The name of the license's plan; empty if it is unknown.
+    /// Returns the name of the license's plan. Empty if it is unknown.
     pub fn plan_of(&self, license: &License) -> &str {
         self.plans.get(&license.plan_id).map_or("", Name::as_str)
     }
 
-    /// By what people tell the license apart: its name, or `ada +4` for its five holders. None if it
-    /// has neither.
+    /// Returns a title for the license: its name, or `ada +4` if it has five holders. `None` without both.
     pub fn title_of(&self, license: &LicenseWithSeats) -> Option<String> {
         if let Some(name) = &license.name {
             return Some(name.to_string());
@@ -41,7 +40,7 @@ impl Names {
     }
 }
 
-/// The names that belong to these licenses.
+/// Reads the names for these licenses.
 pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> {
     let products: HashSet<_> = of.iter().map(|of| of.license.product_id).collect();
     let plans: HashSet<_> = of.iter().map(|of| of.license.plan_id).collect();

@@ -1,4 +1,4 @@
-//! Handing a license to another user, with the seat that the first one holds.
+//! Transfers a license to another user, together with the seat.
 
 use common::{
     Activation, Assignment, FreedFor, License, LicenseAssignment, LicenseId, Timestamp,
@@ -18,10 +18,10 @@ use crate::store::batch_rows::BatchRow;
 use crate::store::{assignments, licenses, seats, users as stored_users};
 
 const HAS_IT: Error =
-    Error::Conflict("The user who is to get the license has it already: unassign the other one");
+    Error::Conflict("The new user has the license already. Unassign the other user instead");
 
-/// Takes the license from one user and gives it to another, who is created if unknown. A seat goes
-/// over with it in the same transaction, so nobody else gets it in between.
+/// Transfers the license from one user to another, who is created if unknown. A seat moves in the same
+/// transaction, so no other user can take it in between.
 pub async fn transfer(
     mut change: Change,
     id: LicenseId,
@@ -70,8 +70,8 @@ pub async fn transfer(
     Ok(change.commit(Changed(handed), events).await?)
 }
 
-/// Locks both users in the order of their ids, and creates the second if unknown, which the flag
-/// says. The first is none if unknown.
+/// Locks both users in the order of their ids. Creates the second one if unknown, and returns whether it
+/// did. The first one is `None` if unknown.
 async fn lock_users(
     change: &mut Change,
     TransferLicense { from_user_id, to_user_id }: &TransferLicense,
@@ -90,7 +90,7 @@ async fn lock_users(
     Ok((from, is_new, to))
 }
 
-/// The assignments of both users, locked in the order of the users, as validations lock them.
+/// Locks the assignments of both users in the order of the users, as validations do.
 async fn lock_assignments(
     change: &mut Change,
     license: &License,

@@ -7,7 +7,7 @@ use common::{
 };
 use serde_json::json;
 
-use super::{NOT_FOUND, try_at_once};
+use super::{NOT_FOUND, end_backoff};
 use crate::delivery::message;
 use crate::delivery::sender::{Sender, open_secrets};
 use crate::error::Error;
@@ -94,7 +94,7 @@ async fn record_success(mut change: Change, id: WebhookId, sequence: i64) -> Res
     let Some(mut stored) = webhooks::lock(&mut change, scope, id).await? else { return Ok(()) };
     webhooks::forget_given_up(&mut change, scope, id, &[sequence]).await?;
     if stored.failing_since.is_some() {
-        try_at_once(&mut stored);
+        end_backoff(&mut stored);
         webhooks::update(&mut change, scope, &stored).await?;
     }
     change.commit(Changed(()), Events::none()).await?;

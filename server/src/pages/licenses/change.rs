@@ -17,7 +17,7 @@ use crate::http::extract::{Form, Id, path_param};
 use crate::ops::change::Change;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
-use crate::ops::{release, typed_users};
+use crate::ops::{release, user_lookup};
 use crate::pages::catalog::chosen_plan;
 use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
@@ -264,7 +264,7 @@ impl SentForm<'_> {
         // A license that does not exist is not asked about.
         self.stored().await?;
         let view = self.visitor.view();
-        let (user_id, typed) = typed_users::one(view, "userId", text).await?;
+        let (user_id, typed) = user_lookup::one(view, "userId", text).await?;
         let with = |user| Fields { user_id: Some(user), ..self.fields.confirmed("") };
         questions::ask_about_user(&typed, ("assign", None), self.id, self.fields, with)?;
         let new = AssignLicense::to(user_id);
@@ -293,7 +293,7 @@ impl SentForm<'_> {
         // A license that does not exist is not asked about.
         self.stored().await?;
         let view = self.visitor.view();
-        let (to_user_id, typed) = typed_users::one(view, "toUserId", text).await?;
+        let (to_user_id, typed) = user_lookup::one(view, "toUserId", text).await?;
         let with = |user| Fields { to_user_id: Some(user), ..self.fields.confirmed("") };
         questions::ask_about_user(
             &typed,

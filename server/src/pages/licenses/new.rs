@@ -10,10 +10,10 @@ use super::show::{ShowQuery, show};
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
-use crate::ops::typed_users::{self, TypedUsers};
+use crate::ops::user_lookup::{self, TypedUsers};
 use crate::ops::view::View;
 use crate::pages::catalog::{Catalog, chosen_plan};
-use crate::pages::typed_users::ask_about;
+use crate::pages::user_lookup::ask_about;
 use crate::pages::{
     Editor, FormError, FormState, Layout, Notice, Stop, Visitor, all, once, optional, page,
 };
@@ -59,7 +59,7 @@ impl NewForm {
             plan_id = chosen_plan(&self.plan_id),
             name = optional("name", "The name", &self.name),
             expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
-            typed = typed_users::several(view, "users", &self.users).await,
+            typed = user_lookup::several(view, "users", &self.users).await,
         }
         let new =
             CreateLicense { plan_id, expires_in_days, expires_at: None, name, metadata: None };

@@ -12,11 +12,11 @@ use super::affected::{refused_users, returning_users};
 use super::show::Fields;
 use crate::ops::events::{self, EventQuery};
 use crate::ops::plans;
-use crate::ops::typed_users::TypedUsers;
+use crate::ops::user_lookup::TypedUsers;
 use crate::ops::view::View;
 use crate::pages::event_line::actor;
 use crate::pages::filters::{day, end_in_words};
-use crate::pages::typed_users::ask_about;
+use crate::pages::user_lookup::ask_about;
 use crate::pages::{LeaseTime, Question, Stop, counted};
 use crate::store::Page;
 

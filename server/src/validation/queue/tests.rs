@@ -259,7 +259,7 @@ async fn a_panic_fails_only_its_batch() {
     assert_eq!(held.submit(7).await, Ok(7));
 }
 
-/// Once no caller is deferred, the waiting requests are handled, and then the worker ends.
+/// When the queue is dropped, the worker handles the waiting requests and ends.
 #[tokio::test]
 async fn waiting_requests_are_handled_at_the_end() {
     let (held, first) = Held::busy(|_| Ok(())).await;

@@ -1,5 +1,5 @@
-//! Users as people type them. An application sends exact ids; people type extra blanks, an email, a
-//! name, or other capitals.
+//! Finds users by what people type. Applications send exact ids, but people type extra blanks, an email, a
+//! name, or other case.
 
 use std::collections::HashSet;
 
@@ -11,32 +11,32 @@ use crate::db::{self, Conn};
 use crate::error::Error;
 use crate::store::{Scope, phrases, users};
 
-/// How many users a text may name.
-pub const MOST_USERS: usize = 100;
+/// Maximum number of users in a text.
+pub const MAX_USERS: usize = 100;
 
-/// The users that a text names.
+/// Users that a text names.
 #[derive(Default)]
 pub struct TypedUsers {
-    /// All of them in order, without duplicates.
+    /// All users in order, without duplicates.
     pub ids: Vec<ExternalId>,
-    /// Those that do not exist.
+    /// Users that do not exist.
     pub unknown: Vec<UnknownUser>,
 }
 
 impl TypedUsers {
-    /// The unknown ids, each with similar users.
+    /// Returns the unknown ids, each with similar users.
     pub fn pairs(&self) -> impl Iterator<Item = (&ExternalId, Vec<&User>)> {
         self.unknown.iter().map(|unknown| (&unknown.id, unknown.similar.iter().collect()))
     }
 
-    /// The unknown ids, one per line.
+    /// Returns the unknown ids, one per line.
     pub fn unknown_text(&self) -> String {
         let ids: Vec<_> = self.unknown.iter().map(|unknown| unknown.id.as_str()).collect();
         ids.join("\n")
     }
 
-    /// All users, one per line, with each unknown one replaced by the user similar to it. None if
-    /// any unknown one has no similar users, or several.
+    /// Returns all users, one per line, with each unknown id replaced by the similar user. `None` if an unknown
+    /// id has no similar user or several.
     pub fn corrected(&self) -> Option<String> {
         let meant = |id: &ExternalId| {
             let unknown = self.unknown.iter().find(|unknown| unknown.id == *id);
@@ -50,8 +50,8 @@ impl TypedUsers {
         users.map(|users| users.join("\n"))
     }
 
-    /// Whether all unknown ids are among those in [`unknown_text`](Self::unknown_text) that a
-    /// person has confirmed.
+    /// Whether a person has confirmed all unknown ids, which a form showed as
+    /// [`unknown_text`](Self::unknown_text).
     pub fn are_confirmed(&self, seen: &str) -> bool {
         let seen: HashSet<&str> = seen.lines().collect();
         self.unknown.iter().all(|unknown| seen.contains(unknown.id.as_str()))
@@ -88,7 +88,7 @@ pub async fn one(view: View, field: &str, text: &str) -> Result<(ExternalId, Typ
     Ok((id, typed))
 }
 
-/// The existing user named by a text, as [`one`] reads it.
+/// Returns the existing user that a text names, as [`one`] reads it.
 pub async fn existing(view: View, text: &str) -> Result<Option<User>, Error> {
     let mut reader = Reader { conn: view.read().await?, scope: view.scope, field: "" };
     let Some(id) = reader.known(text).await? else { return Ok(None) };
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok(typed)
     }
 
-    /// The user with exactly this id, or else with the id without surrounding blanks.
+    /// Returns the user with exactly this id, or else with this id without surrounding blanks.
     async fn known(&mut self, text: &str) -> db::Result<Option<ExternalId>> {
         for text in [text, text.trim()] {
             let Ok(id) = text.parse() else { continue };
@@ -133,8 +133,8 @@ impl Reader<'_> {
         let id: ExternalId = text.parse().map_err(|rule: Invalid| {
             Error::invalid(self.field, format!("The external id {rule}."))
         })?;
-        if typed.ids.len() >= MOST_USERS {
-            let rule = format!("At most {MOST_USERS} users can be assigned at the same time.");
+        if typed.ids.len() >= MAX_USERS {
+            let rule = format!("At most {MAX_USERS} users can be assigned at the same time.");
             return Err(Error::invalid(self.field, rule));
         }
         typed.ids.push(id.clone());
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether this is the user's id, email or name, but for case, accents and signs.
+/// Whether a text is the user's id, email or name. Case, accents and punctuation are ignored.
 pub fn is_called(user: &User, text: &str) -> bool {
     phrases::phrase(text).is_some_and(|text| phrases::names(user).contains(&text))
 }
