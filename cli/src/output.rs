@@ -23,7 +23,7 @@ use crate::error::{Error, Exit, Result};
 use crate::escape::clean_lines;
 use crate::terminal::{Io, unwritten};
 pub use cell::{TextCell, Tone};
-pub use columns::{ColumnNames, folded};
+pub use columns::{ColumnNames, normalized};
 pub use csv::Sheet;
 pub use format::{Format, json as json_text};
 pub use jq::Jq;

@@ -59,7 +59,7 @@ pub enum Error {
     /// The record, named by its kind, is not as the caller saw it.
     Changed(&'static str),
     /// The same for a page: what was changed meanwhile, and by whom.
-    ChangedMeanwhile(String),
+    EditConflict(String),
     /// A request with this Idempotency-Key is still being done.
     IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.

@@ -8,6 +8,7 @@
 pub mod assets;
 mod catalog;
 pub mod delete;
+mod edit_conflict;
 mod errors;
 mod event_line;
 pub mod events;
@@ -19,7 +20,6 @@ pub mod keys;
 mod layout;
 mod leases;
 pub mod licenses;
-mod meanwhile;
 pub mod overview;
 mod paging;
 mod parts;

@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 
 use crate::harness::App;
 use crate::nodes::Pair;
-use play::{Snapshot, Table, Turn};
+use play::{CallRecord, ModelCluster, Snapshot};
 use rules::CallResult;
 use scenario::{Call, Round, Scenario, scenarios};
 
@@ -37,7 +37,7 @@ const MAX_SHRINK_MS: u32 = 120_000;
 fn some_order_explains_every_answer() {
     let runtime = Runtime::new().unwrap();
     let app = runtime.block_on(App::start());
-    let table = Table { callers: vec![(*app).clone()], db: app.db().clone() };
+    let table = ModelCluster { callers: vec![(*app).clone()], db: app.db().clone() };
     play_all(&runtime, &table);
     let database = runtime.block_on(app.stop());
     assert_eq!(runtime.block_on(database.deadlocks()), 0);
@@ -48,7 +48,7 @@ fn some_order_explains_every_answer_of_two_nodes() {
     let runtime = Runtime::new().unwrap();
     let pair = runtime.block_on(Pair::start());
     let db = runtime.block_on(pair.database.open());
-    let table = Table { callers: pair.callers.to_vec(), db };
+    let table = ModelCluster { callers: pair.callers.to_vec(), db };
     play_all(&runtime, &table);
     runtime.block_on(async {
         table.db.close().await;
@@ -56,7 +56,7 @@ fn some_order_explains_every_answer_of_two_nodes() {
     });
 }
 
-fn play_all(runtime: &Runtime, table: &Table) {
+fn play_all(runtime: &Runtime, table: &ModelCluster) {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = SCENARIOS;
@@ -88,7 +88,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Plays one scenario, and returns what no order explains.
-async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
+async fn play(table: &ModelCluster, scenario: &Scenario) -> Result<(), String> {
     let game = table.set_up(scenario).await;
     let mut before = game.look().await;
     let prelude = scenario.prelude.iter().map(|call| Round { away: vec![], calls: vec![*call] });
@@ -97,25 +97,30 @@ async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
             game.leave(&before, &away).await;
             before = game.look().await;
         }
-        let turns = game.play(&calls).await;
+        let records = game.play(&calls).await;
         let after = game.look().await;
-        if let Err(wrong) = check_round(&before, &turns, &after) {
-            let turns: Vec<_> = turns.iter().map(|turn| format!("{turn:?}")).collect();
-            return Err(format!("{wrong}\nbefore {before:?}\ncalls {turns:#?}\nafter {after:?}"));
+        if let Err(wrong) = check_round(&before, &records, &after) {
+            let records: Vec<_> = records.iter().map(|record| format!("{record:?}")).collect();
+            return Err(format!("{wrong}\nbefore {before:?}\ncalls {records:#?}\nafter {after:?}"));
         }
         before = after;
     }
     Ok(())
 }
 
-fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<(), String> {
-    let calls: Vec<_> =
-        turns.iter().map(|turn| (seen_from(before, turns, turn.call), &turn.result)).collect();
+fn check_round(before: &Snapshot, records: &[CallRecord], after: &Snapshot) -> Result<(), String> {
+    let calls: Vec<_> = records
+        .iter()
+        .map(|record| (seen_from(before, records, record.call), &record.result))
+        .collect();
     let fair = [
         (order::exists(&before.state, &calls, &after.state), "no order explains the answers"),
-        (no_seat_too_many(before, turns, after), "there are more holders than seats"),
+        (no_seat_too_many(before, records, after), "there are more holders than seats"),
         (later_is_later(before, after), "an assignment stands before one made in an earlier round"),
-        (checks_are_kept(before, turns, after), "a seat is not marked with when it was last seen"),
+        (
+            checks_are_kept(before, records, after),
+            "a seat is not marked with when it was last seen",
+        ),
     ];
     let wrong: Vec<&str> = fair.iter().filter(|(fair, _)| !fair).map(|(_, wrong)| *wrong).collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
@@ -123,39 +128,39 @@ fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<()
 
 /// A claim with whether the user may have had the license: since before the round, or by a call of
 /// it.
-fn seen_from(before: &Snapshot, turns: &[Turn], call: Call) -> Call {
+fn seen_from(before: &Snapshot, records: &[CallRecord], call: Call) -> Call {
     let Call::Claim { user, license, .. } = call else { return call };
     let links = before.state.users.get(&user);
     let had = links.is_some_and(|links| links.values().any(|link| link.license == license));
-    let gets = |turn: &Turn| match turn.call {
+    let gets = |record: &CallRecord| match record.call {
         Call::Assign { user: to, license: of } | Call::Transfer { to, license: of, .. } => {
             (to, of) == (user, license)
         }
         Call::Claim { user: to, license: of, .. } => {
             (to, of) == (user, license)
-                && matches!(turn.result, CallResult::Claimed { id: Some(_), .. })
+                && matches!(record.result, CallResult::Claimed { id: Some(_), .. })
         }
         _ => false,
     };
-    Call::Claim { user, license, may_have: had || turns.iter().any(gets) }
+    Call::Claim { user, license, may_have: had || records.iter().any(gets) }
 }
 
 /// The limit holds where a user took a seat and the limit did not change.
-fn no_seat_too_many(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
+fn no_seat_too_many(before: &Snapshot, records: &[CallRecord], after: &Snapshot) -> bool {
     after.state.licenses.iter().enumerate().all(|(at, terms)| {
         let moved =
-            |turn: &Turn| matches!(turn.call, Call::SetSeats { license, .. } if license == at);
+            |record: &CallRecord| matches!(record.call, Call::SetSeats { license, .. } if license == at);
         let (had, has) = (before.state.seats(at), after.state.seats(at));
         let room = terms.max_seats.is_none_or(|max| has.len() <= max as usize);
         // A seat that was handed over is a new one in the place of another.
         let handed = |seat| {
-            turns.iter().any(|turn| {
-                matches!(turn.result, CallResult::Transferred { seat: own, .. } if own == Some(seat))
+            records.iter().any(|record| {
+                matches!(record.result, CallResult::Transferred { seat: own, .. } if own == Some(seat))
             })
         };
         let is_none_new = has.len() <= had.len()
             && has.iter().all(|seat| had.contains(seat) || handed(*seat));
-        room || is_none_new || turns.iter().any(moved)
+        room || is_none_new || records.iter().any(moved)
     })
 }
 
@@ -169,10 +174,10 @@ fn later_is_later(before: &Snapshot, after: &Snapshot) -> bool {
 }
 
 /// A seat that was validated in this round has a time of one of its answers, any other its old time.
-fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
+fn checks_are_kept(before: &Snapshot, records: &[CallRecord], after: &Snapshot) -> bool {
     after.checked.iter().all(|(seat, at)| {
-        let own = turns.iter().filter(|turn| turn.result.seat() == Some(*seat));
-        let times: Vec<Timestamp> = own.filter_map(|turn| turn.checked).collect();
+        let own = records.iter().filter(|record| record.result.seat() == Some(*seat));
+        let times: Vec<Timestamp> = own.filter_map(|record| record.checked).collect();
         times.contains(at) || (times.is_empty() && before.checked.get(seat) == Some(at))
     })
 }

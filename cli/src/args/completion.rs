@@ -12,7 +12,7 @@ use common::ApiKey;
 use crate::context::Endpoint;
 use crate::error::{Error, Exit, Result};
 use crate::noun::{self, CachedName};
-use crate::output::{Column, folded};
+use crate::output::{Column, normalized};
 use crate::profile::{Config, Folder};
 use crate::terminal::{Env, env};
 
@@ -102,8 +102,9 @@ fn columns() -> ArgValueCompleter {
         };
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let titles = (definitions.columns)(&line).into_iter().map(|column| folded(column.title));
-        let fitting = titles.filter(|title| title.starts_with(&folded(last)));
+        let titles =
+            (definitions.columns)(&line).into_iter().map(|column| normalized(column.title));
+        let fitting = titles.filter(|title| title.starts_with(&normalized(last)));
         fitting.map(|title| CompletionCandidate::new(format!("{before}{title}"))).collect()
     })
 }

@@ -9,7 +9,7 @@ use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::{clean, quote};
-use crate::noun::{did_you_mean, find_user, label, oddity, similar_users, visible};
+use crate::noun::{did_you_mean, find_user, label, similar_users, suspicious_characters, visible};
 
 const REQUESTS_IN_FLIGHT: usize = 4;
 /// For how many unknown users licctl asks who is similar.
@@ -38,7 +38,8 @@ impl Unknown {
     /// Why this may be a mistake, in sentences; empty if there is no sign of one.
     fn doubt(&self) -> String {
         let similar = (!self.similar.is_empty()).then(|| did_you_mean(&self.similar));
-        let sentences = oddity(&self.given).map(str::to_owned).into_iter().chain(similar);
+        let sentences =
+            suspicious_characters(&self.given).map(str::to_owned).into_iter().chain(similar);
         sentences.collect::<Vec<_>>().join(" ")
     }
 
@@ -212,7 +213,8 @@ pub fn names<'a>(users: impl ExactSizeIterator<Item = &'a Unknown>) -> String {
 fn question(new: &[Unknown]) -> String {
     match new {
         [one] => {
-            let odd = oddity(&one.given).map_or_else(String::new, |odd| format!(" {odd}"));
+            let odd =
+                suspicious_characters(&one.given).map_or_else(String::new, |odd| format!(" {odd}"));
             format!("User {} does not exist.{odd} Create it?", visible(&one.given))
         }
         many => {

@@ -8,9 +8,9 @@ use unicode_normalization::is_nfc;
 
 use super::source::{ColumnMapping, METADATA, USER_TITLES, UserFile, UserRow};
 use crate::noun::spelled;
-use crate::output::folded;
+use crate::output::normalized;
 
-/// The columns besides the user's that are read, as [`folded`] writes them, and those that lists of
+/// The columns besides the user's that are read, as [`normalized`] writes them, and those that lists of
 /// the service have besides.
 const FIELDS: [&str; 3] = ["email", "name", "metadata"];
 const OF_SERVICE: [&str; 4] = ["id", "tenantid", "createdat", "updatedat"];
@@ -34,7 +34,7 @@ pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     let UserFile { rows, titles, trimmed } = file;
     let mut remarks = Vec::new();
     let is_read = |title: &str| {
-        let name = folded(title);
+        let name = normalized(title);
         known().any(|it| it == name)
             || OF_SERVICE.contains(&&*name)
             || title.starts_with(METADATA)
@@ -74,7 +74,7 @@ fn known() -> impl Iterator<Item = &'static str> {
 }
 
 fn suggested(title: &str) -> String {
-    let name = folded(title);
+    let name = normalized(title);
     let near = |known: &&str| {
         strsim::damerau_levenshtein(known, &name) <= SIMILAR
             || FIELDS.contains(known) && name.contains(*known)

@@ -12,13 +12,13 @@ use super::text::{ParsedFile, decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::noun::MetadataChange;
-use crate::output::folded;
+use crate::output::normalized;
 use crate::terminal::unreadable;
 
 /// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
 
-/// The columns of the user, as [`folded`] writes them. Where a record of the service has both, its
+/// The columns of the user, as [`normalized`] writes them. Where a record of the service has both, its
 /// userId is the service's own id.
 pub(super) const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
 
@@ -92,7 +92,7 @@ fn parse(file: &str, bytes: &[u8], mapping: &[ColumnMapping]) -> Result<UserFile
         return Err(Error::usage(format!("Unknown column {}.", lost.column))
             .because(format!("Columns: {}", titles.join(", "))));
     }
-    let names_users = |title: &String| USER_TITLES.contains(&folded(title).as_str());
+    let names_users = |title: &String| USER_TITLES.contains(&normalized(title).as_str());
     let has_users = mapping.iter().any(|it| it.field == "userId") || titles.iter().any(names_users);
     if records.is_empty() && !has_users {
         return Err(Error::usage(format!("{file} has no rows.")));
@@ -153,7 +153,7 @@ fn field(
     let value = match mapped {
         Some(mapping) => record.get(&mapping.column),
         None => titles.iter().find_map(|wanted| {
-            record.iter().find(|(title, _)| folded(title) == *wanted).map(|(_, value)| value)
+            record.iter().find(|(title, _)| normalized(title) == *wanted).map(|(_, value)| value)
         }),
     };
     match value {

@@ -19,7 +19,7 @@ use crate::profile::{self, Config, Folder, address, others_can_read};
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
 /// The result of one check.
-struct Finding {
+struct ClientFinding {
     check: &'static str,
     /// OK, a warning, or the exit code of a failed check.
     state: std::result::Result<Tone, Exit>,
@@ -27,7 +27,7 @@ struct Finding {
     fix: Option<String>,
 }
 
-impl Finding {
+impl ClientFinding {
     fn ok(check: &'static str, detail: impl Into<String>) -> Self {
         Self { check, state: Ok(Tone::Good), detail: detail.into(), fix: None }
     }
@@ -65,31 +65,31 @@ pub async fn run(ctx: &Context) -> Result<View> {
     let mut findings = vec![configuration(ctx), permissions(ctx)];
     match ctx.endpoint() {
         Ok(endpoint) => {
-            findings.push(Finding::ok("server", address(&endpoint.server)));
+            findings.push(ClientFinding::ok("server", address(&endpoint.server)));
             remote_checks(ctx, endpoint, &mut findings).await;
         }
-        Err(error) => findings.push(Finding::from_error("server", &error)),
+        Err(error) => findings.push(ClientFinding::from_error("server", &error)),
     }
     let exit = findings.iter().find_map(|finding| finding.state.err()).unwrap_or(Exit::Success);
     show(&findings).map(|view| view.exit(exit))
 }
 
-fn configuration(ctx: &Context) -> Finding {
+fn configuration(ctx: &Context) -> ClientFinding {
     let loaded = Folder::locate(&ctx.env).and_then(|folder| Ok((Config::load(&folder)?, folder)));
     match loaded {
         Ok((config, folder)) => {
             let count = config.profiles.len();
             let noun = if count == 1 { "profile" } else { "profiles" };
             let path = folder.file("").display().to_string();
-            Finding::ok("configuration", format!("{path} has {count} {noun}"))
+            ClientFinding::ok("configuration", format!("{path} has {count} {noun}"))
         }
-        Err(error) => Finding::from_error("configuration", &error),
+        Err(error) => ClientFinding::from_error("configuration", &error),
     }
 }
 
-fn permissions(ctx: &Context) -> Finding {
+fn permissions(ctx: &Context) -> ClientFinding {
     let Ok(folder) = Folder::locate(&ctx.env) else {
-        return Finding::ok("permissions", "no key is stored");
+        return ClientFinding::ok("permissions", "no key is stored");
     };
     let path = folder.file(profile::CREDENTIALS_FILE);
     let shown = path.display().to_string();
@@ -97,15 +97,15 @@ fn permissions(ctx: &Context) -> Finding {
         Ok(file) if others_can_read(&file) => {
             let fix = format!("chmod 600 {}", quote(&shown));
             let detail = format!("other users can read {shown}");
-            Finding::failed("permissions", Exit::NotAuthenticated, detail, Some(&fix))
+            ClientFinding::failed("permissions", Exit::NotAuthenticated, detail, Some(&fix))
         }
-        Ok(_) => Finding::ok("permissions", format!("only you can read {shown}")),
-        Err(_) => Finding::ok("permissions", "no key is stored in a file"),
+        Ok(_) => ClientFinding::ok("permissions", format!("only you can read {shown}")),
+        Err(_) => ClientFinding::ok("permissions", "no key is stored in a file"),
     }
 }
 
 /// The checks that need the server's address. Later checks depend on earlier ones.
-async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Finding>) {
+async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<ClientFinding>) {
     let name = name(&endpoint.server).await;
     findings.push(name);
     let reached = connection(ctx, endpoint).await;
@@ -115,7 +115,7 @@ async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Fi
 }
 
 /// Whether the server's name resolves.
-async fn name(server: &Url) -> Finding {
+async fn name(server: &Url) -> ClientFinding {
     let host = server.host_str().unwrap_or_default().to_owned();
     let port = server.port_or_known_default().unwrap_or(443);
     let target = (host.trim_matches(['[', ']']).to_owned(), port);
@@ -127,18 +127,18 @@ async fn name(server: &Url) -> Finding {
     match resolved.await {
         Ok(Ok(mut addresses)) => {
             addresses.dedup();
-            Finding::ok("name", format!("{host} is {}", addresses.join(", ")))
+            ClientFinding::ok("name", format!("{host} is {}", addresses.join(", ")))
         }
         Ok(Err(error)) => {
             let fix = "check the server name and this machine's network";
-            Finding::failed("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
+            ClientFinding::failed("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
         }
-        Err(error) => Finding::failed("name", Exit::Internal, error.to_string(), None),
+        Err(error) => ClientFinding::failed("name", Exit::Internal, error.to_string(), None),
     }
 }
 
 /// Whether something responds, whether it is licd and ready, and whether its clock agrees.
-async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<Finding> {
+async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<ClientFinding> {
     let secure = if endpoint.server.scheme() == "https" { "over TLS" } else { "unencrypted" };
     let health = match probe(ctx, endpoint, "/healthz").await {
         Ok(answer) => answer,
@@ -147,34 +147,38 @@ async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<Finding> {
     if health.body["success"] != true {
         let detail = format!("the server is not licd: status {}", health.status);
         let fix = "check the URL, and any proxies in between";
-        return vec![Finding::failed("connection", Exit::Unreachable, detail, Some(fix))];
+        return vec![ClientFinding::failed("connection", Exit::Unreachable, detail, Some(fix))];
     }
-    let connected = Finding::ok("connection", format!("licd responds, {secure}"));
+    let connected = ClientFinding::ok("connection", format!("licd responds, {secure}"));
     let ready = match probe(ctx, endpoint, "/readyz").await {
         Ok(answer) if answer.body["success"] == true => {
-            Finding::ok("database", "licd can reach it")
+            ClientFinding::ok("database", "licd can reach it")
         }
         _ => {
             let fix = "check the server's log and its database";
-            Finding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
+            ClientFinding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
         }
     };
     vec![connected, ready, clock(health.date, ctx.now), version(ctx, endpoint).await]
 }
 
-fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
+fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> ClientFinding {
     let Some(server) = date.and_then(|date| date.to_rfc3339().parse::<Timestamp>().ok()) else {
-        return Finding::warning("clock", "the server sent no date", "compare the clocks by hand");
+        return ClientFinding::warning(
+            "clock",
+            "the server sent no date",
+            "compare the clocks by hand",
+        );
     };
     let ahead = server.since(now);
     match ahead.num_seconds() {
         seconds if seconds.abs() <= MAX_CLOCK_SKEW_SECONDS => {
-            Finding::ok("clock", format!("within {MAX_CLOCK_SKEW_SECONDS} s of the server"))
+            ClientFinding::ok("clock", format!("within {MAX_CLOCK_SKEW_SECONDS} s of the server"))
         }
         seconds => {
             let side = if ahead > TimeDelta::zero() { "ahead of" } else { "behind" };
             let detail = format!("the server is {} s {side} this machine", seconds.abs());
-            Finding::warning(
+            ClientFinding::warning(
                 "clock",
                 detail,
                 "correct the clock that is wrong; times are misleading",
@@ -183,16 +187,22 @@ fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
     }
 }
 
-async fn version(ctx: &Context, endpoint: &Endpoint) -> Finding {
+async fn version(ctx: &Context, endpoint: &Endpoint) -> ClientFinding {
     let own = env!("CARGO_PKG_VERSION");
     let answer = probe(ctx, endpoint, "/api/v1/openapi.json").await;
     match answer.ok().and_then(|it| it.body["info"]["version"].as_str().map(str::to_owned)) {
-        Some(theirs) if theirs == own => Finding::ok("version", format!("licd and licctl {own}")),
+        Some(theirs) if theirs == own => {
+            ClientFinding::ok("version", format!("licd and licctl {own}"))
+        }
         Some(theirs) => {
             let detail = format!("licd {theirs}, licctl {own}");
-            Finding::warning("version", detail, "use the same version of licctl as the server")
+            ClientFinding::warning(
+                "version",
+                detail,
+                "use the same version of licctl as the server",
+            )
         }
-        None => Finding::warning(
+        None => ClientFinding::warning(
             "version",
             "the server does not show its version",
             "no action is needed",
@@ -200,23 +210,26 @@ async fn version(ctx: &Context, endpoint: &Endpoint) -> Finding {
     }
 }
 
-async fn key(ctx: &Context, there: bool) -> Finding {
+async fn key(ctx: &Context, there: bool) -> ClientFinding {
     let client = match ctx.client().await {
         Ok(client) => client,
-        Err(error) => return Finding::from_error("key", &error),
+        Err(error) => return ClientFinding::from_error("key", &error),
     };
     let source = client.key_source();
     if !there {
         let detail = format!("from {source}, not checked");
-        return Finding { fix: None, ..Finding::warning("key", detail, "") };
+        return ClientFinding { fix: None, ..ClientFinding::warning("key", detail, "") };
     }
     match client.current_key().await {
         Ok(key) => {
             let CurrentKey { prefix, role, mode, tenant, .. } = &*key;
             let tenant = &tenant.name;
-            Finding::ok("key", format!("{prefix}… from {source}: {role}, {mode}, tenant {tenant}"))
+            ClientFinding::ok(
+                "key",
+                format!("{prefix}… from {source}: {role}, {mode}, tenant {tenant}"),
+            )
         }
-        Err(error) => Finding::from_error("key", &error),
+        Err(error) => ClientFinding::from_error("key", &error),
     }
 }
 
@@ -231,8 +244,8 @@ async fn probe(
     ctx: &Context,
     endpoint: &Endpoint,
     path: &str,
-) -> std::result::Result<ProbeResponse, Finding> {
-    let failed = |error: Error| Finding::from_error("connection", &error);
+) -> std::result::Result<ProbeResponse, ClientFinding> {
+    let failed = |error: Error| ClientFinding::from_error("connection", &error);
     let ca_cert = ctx.ca_cert(endpoint).map_err(failed)?;
     let http = client::http(&endpoint.server, ctx.globals.timeout.std(), ca_cert.as_ref())
         .map_err(failed)?;
@@ -242,7 +255,7 @@ async fn probe(
             Some(fault) => (fault.why, fault.fix),
             None => (client::cause(&error), "check that licd is running there"),
         };
-        Finding::failed("connection", Exit::Unreachable, why, Some(fix))
+        ClientFinding::failed("connection", Exit::Unreachable, why, Some(fix))
     };
     let response = http.get(url).send().await.map_err(broken)?;
     let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
@@ -252,8 +265,8 @@ async fn probe(
     Ok(ProbeResponse { status, date, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
-fn show(findings: &[Finding]) -> Result<View> {
-    let json = |finding: &Finding| {
+fn show(findings: &[ClientFinding]) -> Result<View> {
+    let json = |finding: &ClientFinding| {
         json!({
             "check": finding.check,
             "state": finding.word(),

@@ -33,7 +33,7 @@ pub fn label(user: &User) -> String {
 }
 
 /// Spaces or quotation marks around an external id, perhaps by mistake: it is never trimmed.
-pub fn oddity(external_id: &str) -> Option<&'static str> {
+pub fn suspicious_characters(external_id: &str) -> Option<&'static str> {
     let begins = external_id.starts_with(char::is_whitespace);
     match (begins, external_id.ends_with(char::is_whitespace)) {
         (true, true) => Some("The id begins and ends with a space."),
@@ -48,7 +48,7 @@ pub fn oddity(external_id: &str) -> Option<&'static str> {
 
 /// The external id for a sentence: in quotes if its ends would be invisible.
 pub fn visible(external_id: &str) -> Cow<'_, str> {
-    match oddity(external_id) {
+    match suspicious_characters(external_id) {
         Some(_) => quote(external_id),
         None => Cow::Borrowed(external_id),
     }
@@ -78,7 +78,7 @@ mod tests {
             (" a b ", "\" a b \"", Some("The id begins and ends with a space.")),
             ("\"carol\"", "'\"carol\"'", Some("The quotation mark is part of the id.")),
         ] {
-            assert_eq!((&*visible(id), oddity(id)), (shown, hint));
+            assert_eq!((&*visible(id), suspicious_characters(id)), (shown, hint));
         }
     }
 }

@@ -9,7 +9,7 @@ use common::{
 };
 
 use super::Named;
-use super::people::{did_you_mean, oddity, similar_users, visible};
+use super::people::{did_you_mean, similar_users, suspicious_characters, visible};
 use super::search::{Purpose, all, named, pick};
 use crate::client::{ApiRecord, Key, LicenseWithSeats, Query};
 use crate::context::Context;
@@ -213,7 +213,7 @@ pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
             "licctl users list".to_owned(),
         ),
     };
-    let odd = oddity(given).map_or_else(String::new, |odd| format!("{odd} "));
+    let odd = suspicious_characters(given).map_or_else(String::new, |odd| format!("{odd} "));
     Ok(error.because(odd + &why).fix(fix))
 }
 

@@ -129,14 +129,14 @@ fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Matches {
     if given.is_empty() {
         return Matches::None;
     }
-    let folded = given.to_lowercase();
+    let normalized = given.to_lowercase();
     let exact = |record: &T| {
         let full_name = || record.full_name().is_some_and(|name| name == given);
         record.name() == given || record.id() == given || full_name() || record.is_also(given)
     };
     let nearly = |record: &T| {
-        let full_name = || record.full_name().is_some_and(|name| name.to_lowercase() == folded);
-        record.name().to_lowercase() == folded || full_name()
+        let full_name = || record.full_name().is_some_and(|name| name.to_lowercase() == normalized);
+        record.name().to_lowercase() == normalized || full_name()
     };
     let piece = |record: &T| {
         let id = record.id();

@@ -49,8 +49,8 @@ impl ColumnNames {
     /// The positions of the named columns among `titles`, in the order of the names.
     pub fn places(&self, titles: &[&str]) -> Result<Vec<usize>> {
         let place = |name: &String| {
-            let wanted = folded(name);
-            let find = |name: &str| titles.iter().position(|title| folded(title) == name);
+            let wanted = normalized(name);
+            let find = |name: &str| titles.iter().position(|title| normalized(title) == name);
             let other = || {
                 let pairs = SYNONYMS.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
                 pairs.filter(|(name, _)| *name == wanted).find_map(|(_, other)| find(other))
@@ -65,6 +65,6 @@ impl ColumnNames {
 }
 
 /// Folds `External-ID`, `external_id` and `externalId` to the same title.
-pub fn folded(title: &str) -> String {
+pub fn normalized(title: &str) -> String {
     title.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

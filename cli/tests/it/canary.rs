@@ -24,7 +24,7 @@ const WAYS: [Way; 4] = [Way::Variable, Way::Profile, Way::File, Way::Stdin];
 const FLAGS: [&[&str]; 4] = [&["-vv"], &["-v", "-o", "json"], &["-n", "-vv"], &["-o", "csv"]];
 
 /// Commands that need no server.
-const ALONE: [&str; 10] = [
+const STANDALONE_VERBS: [&str; 10] = [
     "completions",
     "dashboard",
     "help",
@@ -115,7 +115,8 @@ fn the_key_appears_nowhere() {
             let used = server.received().into_iter().filter_map(|request| request.key);
             assert!(used.clone().all(|key| key == KEY), "{what}");
             // With a profile alone there is no key to log in with, and a dry run may ask nothing.
-            let asks = !ALONE.contains(&&*verb(line)) && (way, *line) != (Way::Profile, LOGIN);
+            let asks =
+                !STANDALONE_VERBS.contains(&&*verb(line)) && (way, *line) != (Way::Profile, LOGIN);
             let asked = used.count() > usize::from(way == Way::Profile);
             assert!(asked == asks || flags.contains(&"-n"), "{what}: {ran:?}");
             // Only these commands print a key: the new one, never the one in use.
@@ -181,7 +182,9 @@ fn the_key_is_in_no_process_list() {
     use std::io::Write;
     use std::sync::mpsc::channel;
 
-    for (at, line) in LINES.iter().enumerate().filter(|(_, line)| !ALONE.contains(&&*verb(line))) {
+    for (at, line) in
+        LINES.iter().enumerate().filter(|(_, line)| !STANDALONE_VERBS.contains(&&*verb(line)))
+    {
         let (told, asked) = channel();
         let (open, wait) = channel::<()>();
         let server = FakeServer::answering(move |request| {

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::spinner::with_spinner;
 use super::{Database, print};
-use finding::{Finding, State, in_time};
+use finding::{Finding, FindingState, in_time};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -38,7 +38,7 @@ impl Doctor {
         } else {
             findings.iter().try_for_each(print)?;
         }
-        match findings.iter().filter(|finding| finding.state == State::Problem).count() {
+        match findings.iter().filter(|finding| finding.state == FindingState::Problem).count() {
             0 => Ok(()),
             1 => bail!("there is a problem"),
             problems => bail!("there are {problems} problems"),

@@ -148,7 +148,7 @@ impl Hosts {
                 Ok((options, conn)) => {
                     let (host, port) = (options.get_host(), options.get_port());
                     tracing::info!(host, port, "this server accepts writes");
-                    connections.turn_to(options);
+                    connections.switch_to(options);
                     Some(conn)
                 }
                 Err(error) => {

@@ -60,9 +60,9 @@ struct Spare {
 #[derive(Default)]
 struct LastFailures {
     /// The connection was lost.
-    loss: Moment,
+    loss: LastTime,
     /// The server refused what only the session's settings, or rights, forbid.
-    refusal: Moment,
+    refusal: LastTime,
 }
 
 impl LastFailures {
@@ -82,9 +82,9 @@ impl LastFailures {
 
 /// The last time at which something happened, if it ever did.
 #[derive(Default)]
-struct Moment(Mutex<Option<Instant>>);
+struct LastTime(Mutex<Option<Instant>>);
 
-impl Moment {
+impl LastTime {
     fn set(&self) {
         *self.0.lock() = Some(Instant::now());
     }
@@ -164,7 +164,7 @@ impl PgConnections {
 
     /// Opens connections to this server from now on. Idle connections are closed without a word to
     /// their server, which may never answer again.
-    pub fn turn_to(&self, server: PgConnectOptions) {
+    pub fn switch_to(&self, server: PgConnectOptions) {
         self.pool.set_connect_options(server);
         if let Some(spare) = self.take_spare() {
             drop(spare.conn.detach());

@@ -17,10 +17,10 @@ const MAX_WAITING: usize = 4096;
 /// A semaphore whose waiters are served as [`FairQueue`] does. Lanes are usually tenants. Clones share
 /// the permits.
 pub struct FairSemaphore<K: Copy + Eq + Hash = TenantId, Q: Copy + Eq + Hash = ()>(
-    Arc<Mutex<State<K, Q>>>,
+    Arc<Mutex<SemaphoreState<K, Q>>>,
 );
 
-struct State<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> {
+struct SemaphoreState<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> {
     permits: usize,
     free: usize,
     waiting: FairQueue<K, Q, oneshot::Sender<Permit<K, Q>>>,
@@ -42,7 +42,7 @@ impl FairSemaphore {
 impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> FairSemaphore<K, Q> {
     pub fn new(permits: usize) -> Self {
         let waiting = FairQueue::new(MAX_WAITING);
-        Self(Arc::new(Mutex::new(State { permits, free: permits, waiting })))
+        Self(Arc::new(Mutex::new(SemaphoreState { permits, free: permits, waiting })))
     }
 
     /// Whether both are clones of one.

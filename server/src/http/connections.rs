@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::error::LineLimit;
 use crate::http::{Tls, TrustedProxies};
 use crate::metrics::Gauge;
-use idle::{Connection, EVICTION_GRACE, IdleConnections};
+use idle::{EVICTION_GRACE, IdleConnections, TrackedConnection};
 use protocol::Protocol;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
@@ -173,7 +173,7 @@ impl Server {
         drop(SockRef::from(&tcp).set_send_buffer_size(SEND_BUFFER));
         let peer = SocketAddr::new(address.ip().to_canonical(), address.port());
         let (task, registration) = AbortHandle::new_pair();
-        let connection = Arc::new(Connection::new(self.idle.clone(), peer, task));
+        let connection = Arc::new(TrackedConnection::new(self.idle.clone(), peer, task));
         let serving = self.protocol.clone().serve(tcp, connection);
         self.tasks.spawn(Abortable::new(serving, registration));
     }

@@ -2,7 +2,7 @@
 //! due, the envelope of a refusal, and the headers of every answer.
 
 mod access_log;
-mod arrival;
+mod body_tracker;
 mod large_answer;
 #[cfg(feature = "otel")]
 mod span;
@@ -24,7 +24,7 @@ use crate::auth::limit::{Allowance, Policy};
 use crate::error::Error;
 use crate::http::{Client, head};
 use crate::metrics::{Metrics, ResponseKind};
-use access_log::{Entry, Outcome};
+use access_log::{Entry, RequestOutcome};
 
 pub use access_log::{omitted, report_omitted};
 
@@ -71,14 +71,14 @@ pub async fn run(
     request.extensions_mut().insert(context.clone());
 
     let checked = head::check(request.version(), request.headers());
-    let (request, arrival) = arrival::observe(request);
+    let (request, body_tracker) = body_tracker::observe(request);
     let handling = async move {
         match checked {
             Ok(()) => next.run(request).await,
             Err(error) => error.into_response(),
         }
     };
-    let response = arrival.answer_in_time(started, handling).await;
+    let response = body_tracker.answer_in_time(started, handling).await;
     let mut response = large_answer::count(response, context.caller.tenant());
     let error = response.extensions_mut().remove::<Error>();
     if let Some(error) = &error {
@@ -91,14 +91,14 @@ pub async fn run(
     metrics.requests.answered(entry.route(), answer, took);
     #[cfg(feature = "otel")]
     span.end(&context.id, context.caller.key(), status);
-    entry.write(&Outcome {
+    entry.write(&RequestOutcome {
         request_id: &context.id,
         key: context.caller.key(),
         status,
         is_rate_limited: matches!(allowance, Some(Allowance::Refused { .. })),
         millis: took.as_secs_f64() * 1000.0,
     });
-    arrival.finish(error.as_ref(), response.headers_mut()).await;
+    body_tracker.finish(error.as_ref(), response.headers_mut()).await;
     complete(response.headers_mut(), allowance, &context.id);
     log_break(response, context.id)
 }

@@ -73,7 +73,7 @@ impl Error {
             | Self::KeyOfLicense(_)
             | Self::ShownOnce(_) => ErrorCode::Conflict,
             Self::LeaseRunning(_) => ErrorCode::LeaseRunning,
-            Self::Changed(_) | Self::ChangedMeanwhile(_) => ErrorCode::Changed,
+            Self::Changed(_) | Self::EditConflict(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
@@ -131,7 +131,7 @@ impl Error {
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
             ),
-            Self::ChangedMeanwhile(how) => format!("The record changed meanwhile{how}."),
+            Self::EditConflict(how) => format!("The record changed meanwhile{how}."),
             Self::IdempotencyKeyInUse => {
                 "A request with this Idempotency-Key is still running".into()
             }

@@ -12,7 +12,7 @@ const MAX: usize = 4096;
 
 /// A bound on the number of requests that wait, in the extensions of each. One more ends the one
 /// with the lowest [`Standing`] that has waited longest.
-pub struct Waiting {
+pub struct WaitingBodies {
     max: usize,
     places: Mutex<Places>,
 }
@@ -41,7 +41,7 @@ pub enum Standing {
 /// Completes `work` while the request holds a place, if places are bounded. None if the request had
 /// to make room.
 pub async fn hold<T>(
-    waiting: Option<&Waiting>,
+    waiting: Option<&WaitingBodies>,
     standing: Standing,
     work: impl Future<Output = T>,
 ) -> Option<T> {
@@ -55,13 +55,13 @@ pub async fn hold<T>(
 }
 
 /// The place of a request, until it is dropped.
-struct Place<'a> {
-    waiting: &'a Waiting,
+struct BodyPlace<'a> {
+    waiting: &'a WaitingBodies,
     rank: Rank,
     lost: oneshot::Receiver<Infallible>,
 }
 
-impl Waiting {
+impl WaitingBodies {
     /// At most half of the connections wait: the others are for whoever sends a request at once.
     pub fn on(connections: usize) -> Self {
         Self::new((connections / 2).clamp(1, MAX))
@@ -71,7 +71,7 @@ impl Waiting {
         Self { max, places: Mutex::new(Places { taken: 0, open: BTreeMap::new() }) }
     }
 
-    fn enter(&self, standing: Standing) -> Place<'_> {
+    fn enter(&self, standing: Standing) -> BodyPlace<'_> {
         let (place, lost) = oneshot::channel();
         let mut places = self.places.lock();
         places.taken += 1;
@@ -80,11 +80,11 @@ impl Waiting {
         if places.open.len() > self.max {
             places.open.pop_first();
         }
-        Place { waiting: self, rank, lost }
+        BodyPlace { waiting: self, rank, lost }
     }
 }
 
-impl Place<'_> {
+impl BodyPlace<'_> {
     /// Completes when the request has to make room.
     async fn lost(&mut self) {
         // Nothing is ever sent.
@@ -92,7 +92,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for BodyPlace<'_> {
     fn drop(&mut self) {
         self.waiting.places.lock().open.remove(&self.rank);
     }
@@ -105,13 +105,13 @@ mod tests {
     use super::Standing::{Known, Refused, Stranger};
     use super::*;
 
-    fn is_lost(place: &mut Place<'_>) -> bool {
+    fn is_lost(place: &mut BodyPlace<'_>) -> bool {
         place.lost().now_or_never().is_some()
     }
 
     #[test]
     fn strangers_make_room_first_and_of_each_kind_the_one_that_has_waited_longest() {
-        let waiting = Waiting::new(3);
+        let waiting = WaitingBodies::new(3);
         let mut known = waiting.enter(Known);
         let mut first = waiting.enter(Stranger);
         let mut second = waiting.enter(Stranger);

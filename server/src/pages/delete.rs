@@ -80,7 +80,7 @@ pub async fn user(
         let question = leases::ask(until, format!("{page}/delete"), page, &NoFields {}, seen)?;
         return question.ask(visitor.layout);
     }
-    let kept = (page, Notice::ChangedMeanwhile);
+    let kept = (page, Notice::EditConflict);
     next_page(&visitor, deleted, ("/users", Notice::UserDeleted), kept)
 }
 
@@ -91,7 +91,7 @@ pub async fn webhook(
 ) -> Result<Response, Error> {
     let change = visitor.change(seen).await?;
     let deleted = Box::pin(webhooks::delete(change, &visitor.app.secrets, id)).await;
-    let kept = (format!("/webhooks/{id}"), Notice::ChangedMeanwhile);
+    let kept = (format!("/webhooks/{id}"), Notice::EditConflict);
     next_page(&visitor, deleted, ("/webhooks", Notice::WebhookDeleted), kept)
 }
 
@@ -105,7 +105,7 @@ fn next_page<T>(
     match deleted {
         Ok(_) => Ok(visitor.redirect(list, gone)),
         Err(Error::Conflict(_)) => Ok(visitor.redirect(&record, kept)),
-        Err(Error::Changed(_)) => Ok(visitor.redirect(&record, Notice::ChangedMeanwhile)),
+        Err(Error::Changed(_)) => Ok(visitor.redirect(&record, Notice::EditConflict)),
         Err(error) => Err(error),
     }
 }

@@ -41,7 +41,7 @@ struct PlainErrorPage {
 /// page loads the same address.
 #[derive(Template)]
 #[template(path = "arrival.html")]
-struct Arrival {
+struct CrossSitePage {
     path: String,
 }
 
@@ -59,7 +59,7 @@ pub async fn render(mut request: Request, next: Next) -> Response {
     if error == Error::Unauthorized {
         return match comes_from {
             Some(site) if site == "cross-site" => {
-                page(StatusCode::OK, &Arrival { path: wanted }).into_response()
+                page(StatusCode::OK, &CrossSitePage { path: wanted }).into_response()
             }
             _ => Redirect::to(&sign_in(&wanted, is_form)).into_response(),
         };

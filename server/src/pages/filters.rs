@@ -32,14 +32,14 @@ impl<T, V: Value<T>> Value<T> for &V {
 
 /// A time with its distance from now.
 #[filter_fn]
-pub fn moment<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<Moment> {
-    Ok(Moment { at: at.value(), now: Timestamp::now() })
+pub fn moment<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<ShownTime> {
+    Ok(ShownTime { at: at.value(), now: Timestamp::now() })
 }
 
 /// When something ends, with the distance from now: the last valid day, if it ends with the day.
 #[filter_fn]
 pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
-    Ok(End(Moment { at: at.value(), now: Timestamp::now() }))
+    Ok(End(ShownTime { at: at.value(), now: Timestamp::now() }))
 }
 
 /// The same in words alone.
@@ -68,7 +68,7 @@ pub fn count<T: Value<i64>>(number: T, _: &dyn Values) -> Result<String> {
 }
 
 /// An end as pages show it.
-pub struct End(Moment);
+pub struct End(ShownTime);
 
 impl HtmlSafe for End {}
 
@@ -84,14 +84,14 @@ impl fmt::Display for End {
 }
 
 /// A time as pages show it. Their script refreshes the distance.
-pub struct Moment {
+pub struct ShownTime {
     at: Timestamp,
     now: Timestamp,
 }
 
-impl HtmlSafe for Moment {}
+impl HtmlSafe for ShownTime {}
 
-impl fmt::Display for Moment {
+impl fmt::Display for ShownTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (at, away) = (self.at, distance(self.at.since(self.now)));
         let words = minute(at);
@@ -187,7 +187,7 @@ mod tests {
         let [at, now] =
             ["2027-01-31T12:00:30Z", "2027-02-01T11:00:00Z"].map(|it| it.parse().unwrap());
         assert_eq!(
-            Moment { at, now }.to_string(),
+            ShownTime { at, now }.to_string(),
             "<time datetime=\"2027-01-31T12:00:30.000Z\">31 Jan 2027 12:00 UTC</time> \
              <small class=\"ago\">23 hours ago</small>"
         );
@@ -202,7 +202,7 @@ mod tests {
             ("1970-01-01T00:00:00Z", ">31 Dec 1969</time>"),
         ] {
             let at = at.parse().unwrap();
-            let shown = End(Moment { at, now: at }).to_string();
+            let shown = End(ShownTime { at, now: at }).to_string();
             assert!(shown.contains(text), "{shown}");
             let words = shown.split_once('>').unwrap().1.split_once('<').unwrap().0;
             assert_eq!(end_in_words(at), words);
@@ -222,7 +222,7 @@ mod tests {
             ("2026-11-27T00:00:00Z", "yesterday"),
             ("2026-12-02T12:00:00Z", "6 days ago"),
         ] {
-            let shown = End(Moment { at, now: now.parse().unwrap() }).to_string();
+            let shown = End(ShownTime { at, now: now.parse().unwrap() }).to_string();
             let expected = "<time datetime=\"2026-11-26\">26 Nov 2026</time> <small class=\"ago\">";
             assert_eq!(shown, format!("{expected}{away}</small>"));
         }

@@ -99,7 +99,7 @@ impl FieldError {
             Error::Invalid { .. }
             | Error::Conflict(_)
             | Error::Changed(_)
-            | Error::ChangedMeanwhile(_)
+            | Error::EditConflict(_)
             | Error::IdempotencyKeyInUse
             | Error::IdempotencyKeyReused => Ok(Self {
                 field: error.field().map(str::to_owned),

@@ -191,7 +191,7 @@ notices! {
     UserCreated = "User created.";
     UserUpdated = "User saved.";
     UserDeleted = "User deleted.";
-    ChangedMeanwhile = "Nothing was changed: somebody else changed this in the meantime. The page \
+    EditConflict = "Nothing was changed: somebody else changed this in the meantime. The page \
         shows the current values.";
     Unchanged = "Already up to date. Nothing was changed.";
     KeyShownOnce = "This key was created a moment ago and cannot be shown again. If you did not \
@@ -279,7 +279,7 @@ impl Done {
                 | Notice::ExpiryPassed
                 | Notice::AssignedFull
                 | Notice::AssignedInvalid
-                | Notice::ChangedMeanwhile
+                | Notice::EditConflict
                 | Notice::KeyShownOnce
                 | Notice::WebhookSecretShownOnce
                 | Notice::WebhookNotDelivered

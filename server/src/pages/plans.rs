@@ -9,8 +9,8 @@ use common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Editor, FormState, Layout, LeaseTime, Notice, Viewer, Visitor, all, cleared, counted, fields,
-    filters, meanwhile, optional, page, required,
+    Editor, FormState, Layout, LeaseTime, Notice, Viewer, Visitor, all, cleared, counted,
+    edit_conflict, fields, filters, optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -58,7 +58,7 @@ pub async fn update(
         let notice = Notice::PlanUpdated.unless(plan == stored);
         Ok(visitor.redirect(&format!("/plans/{id}"), notice))
     });
-    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let updated = edit_conflict::explain(view.clone(), id, updated).await;
     let again = |visitor, error| show(visitor, id, Some(FormState { fields, error }));
     visitor.respond(updated, again).await
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::plans::PlanForm;
 use super::{
     Before, Editor, FormState, Layout, Notice, Pager, Paging, Viewer, Visitor, all, cleared,
-    counted, filters, meanwhile, once, optional, page, required,
+    counted, edit_conflict, filters, once, optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
@@ -167,7 +167,7 @@ pub async fn update(
         let notice = Notice::ProductUpdated.unless(product == stored);
         Ok(visitor.redirect(&format!("/products/{id}"), notice))
     });
-    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let updated = edit_conflict::explain(view.clone(), id, updated).await;
     let again = |visitor, error| {
         let sent = Some(FormState { fields, error });
         show(visitor, id, Before::default(), sent, FormState::default())

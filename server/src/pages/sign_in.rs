@@ -65,7 +65,7 @@ impl Default for SignInQuery {
 }
 
 pub async fn show(
-    connection: Connection,
+    connection: SignInRequest,
     Query(query): Query<SignInQuery>,
 ) -> Result<Response, Error> {
     let is_form_lost = !query.lost.is_empty();
@@ -102,7 +102,7 @@ impl<S: Sync> FromRequest<S> for SignInForm {
 
 pub async fn sign_in(
     State(app): State<App>,
-    connection: Connection,
+    connection: SignInRequest,
     former: Result<Viewer, Error>,
     SignInForm { key, next }: SignInForm,
 ) -> Result<Response, Error> {
@@ -139,7 +139,7 @@ pub async fn sign_in(
 /// Opens a session with the key, and returns the key's mode; `None` if the session cannot be stored.
 async fn open(
     app: &App,
-    connection: &Connection,
+    connection: &SignInRequest,
     key: &ApiKey,
 ) -> Result<Option<(SessionToken, Mode)>, Error> {
     let context = &connection.context;
@@ -168,7 +168,7 @@ fn is_own_page(path: &str) -> bool {
 
 /// Ends the session in the browser and in the database.
 pub async fn sign_out(
-    connection: Connection,
+    connection: SignInRequest,
     viewer: Result<Viewer, Error>,
 ) -> Result<Response, Error> {
     match viewer {
@@ -195,7 +195,7 @@ async fn end(visitor: &Visitor) -> Result<(), Error> {
 }
 
 /// What a request says about the browser and its connection.
-pub struct Connection {
+pub struct SignInRequest {
     context: RequestContext,
     address: Option<std::net::IpAddr>,
     browser: Option<String>,
@@ -205,7 +205,7 @@ pub struct Connection {
     has_session: bool,
 }
 
-impl FromRequestParts<App> for Connection {
+impl FromRequestParts<App> for SignInRequest {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Error> {
@@ -222,7 +222,7 @@ impl FromRequestParts<App> for Connection {
     }
 }
 
-impl Connection {
+impl SignInRequest {
     fn device(&self) -> Device {
         let address = self.address.map(|address| address.to_string());
         Device { address, browser: self.browser.clone() }

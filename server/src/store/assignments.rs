@@ -22,7 +22,7 @@ pub struct AssignmentWithSeat {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct AssignmentRow {
     #[sqlx(flatten)]
     assignment: Assignment,
     activation_id: Option<ActivationId>,
@@ -33,9 +33,9 @@ struct Row {
     leased_device: Option<DeviceName>,
 }
 
-impl From<Row> for AssignmentWithSeat {
-    fn from(row: Row) -> Self {
-        let Row { assignment, activation_id, activated_at, last_checked_at, .. } = row;
+impl From<AssignmentRow> for AssignmentWithSeat {
+    fn from(row: AssignmentRow) -> Self {
+        let AssignmentRow { assignment, activation_id, activated_at, last_checked_at, .. } = row;
         let seat = activation_id.zip(activated_at).zip(last_checked_at);
         let seat = seat.map(|((id, activated_at), last_checked_at)| Activation {
             id,
@@ -135,7 +135,7 @@ pub async fn lock(
     user: UserId,
     license: LicenseId,
 ) -> Result<Option<AssignmentWithSeat>> {
-    let row: Option<Row> = conn
+    let row: Option<AssignmentRow> = conn
         .query(locking!(select!("where user_id = $2 and license_id = $3 and world = $1")))
         .bind_scope(scope)
         .bind(user)
@@ -151,7 +151,7 @@ pub async fn lock_of_user(
     scope: Scope,
     user: UserId,
 ) -> Result<Vec<AssignmentWithSeat>> {
-    let rows: Vec<Row> = conn
+    let rows: Vec<AssignmentRow> = conn
         .query(locking!(select!("where user_id = $2 and world = $1 order by license_id")))
         .bind_scope(scope)
         .bind(user)
@@ -163,7 +163,7 @@ pub async fn lock_of_user(
 #[derive(sqlx::FromRow)]
 struct RowWithUser {
     #[sqlx(flatten)]
-    row: Row,
+    row: AssignmentRow,
     external_id: ExternalId,
     email: Option<Line>,
     name: Option<Name>,

@@ -156,7 +156,7 @@ pub struct EventFilter<'a> {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct StoredEventRow {
     sequence: i64,
     id: EventId,
     #[sqlx(rename = "event_type")]
@@ -175,8 +175,8 @@ struct Row {
     reason: Option<String>,
 }
 
-impl From<Row> for Event {
-    fn from(row: Row) -> Self {
+impl From<StoredEventRow> for Event {
+    fn from(row: StoredEventRow) -> Self {
         Self {
             id: row.id,
             sequence: row.sequence,
@@ -228,14 +228,15 @@ pub async fn these(conn: &mut Conn, scope: Scope, sequences: &[i64]) -> Result<V
         sqlite: these!("select value from json_each($2)"),
         postgres: these!("select cast(value as bigint) from jsonb_array_elements_text($2)"),
     };
-    let rows: Vec<Row> =
+    let rows: Vec<StoredEventRow> =
         conn.query(THESE).bind_scope(scope).bind(Json(sequences)).fetch_all().await?;
     Ok(rows.into_iter().map(Event::from).collect())
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: EventId) -> Result<Option<Event>> {
     let sql = concat!("select ", columns!(), " from events where id = $2 and world = $1");
-    let row: Option<Row> = conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await?;
+    let row: Option<StoredEventRow> =
+        conn.query(sql).bind_scope(scope).bind(id).fetch_optional().await?;
     Ok(row.map(Event::from))
 }
 
@@ -319,7 +320,7 @@ pub async fn page(
     let page = if is_filtered { page } else { page.without_filter() };
     let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
     let matches = matches.bind(value).bind(user).bind(kind);
-    let rows: Vec<Row> = matches.bind(from).bind(to).bind(kinds).fetch_all().await?;
+    let rows: Vec<StoredEventRow> = matches.bind(from).bind(to).bind(kinds).fetch_all().await?;
     let records = rows.into_iter().map(Event::from).collect();
     page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
 }

@@ -34,7 +34,7 @@ pub async fn set(conn: &mut Conn, kind: &str, (moment, license): Reached) -> Res
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct NoticeRow {
     #[sqlx(flatten)]
     scope: Scope,
     #[sqlx(flatten)]
@@ -74,6 +74,6 @@ pub async fn ending(
         End::Grace => next!("grace_ends_at"),
     });
     let query = query.bind(moment).bind(license).bind(before).bind(limit);
-    let rows: Vec<Row> = query.fetch_all().await?;
+    let rows: Vec<NoticeRow> = query.fetch_all().await?;
     Ok(rows.into_iter().map(|row| (row.scope, row.license)).collect())
 }

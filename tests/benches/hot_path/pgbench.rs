@@ -22,7 +22,7 @@ pub struct Pgbench {
 }
 
 /// The result of one run.
-pub struct Outcome {
+pub struct PgbenchResult {
     pub rate: f64,
     pub latencies: Latencies,
 }
@@ -52,7 +52,7 @@ impl Pgbench {
         cluster: &Cluster,
         connections: usize,
         seconds: u64,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<PgbenchResult> {
         let mut command = cluster.program("pgbench");
         command
             .args(["--no-vacuum", "--protocol=prepared", "--log", "--host=127.0.0.1"])
@@ -74,7 +74,7 @@ impl Pgbench {
             .lines()
             .find_map(|line| line.strip_prefix("tps = ")?.split_whitespace().next()?.parse().ok());
         let rate = rate.with_context(|| format!("pgbench said no rate: {said}"))?;
-        Ok(Outcome { rate, latencies: self.take_latencies()? })
+        Ok(PgbenchResult { rate, latencies: self.take_latencies()? })
     }
 
     /// Reads and removes the logs: a line for each transaction, with its microseconds as the third

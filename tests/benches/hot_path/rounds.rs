@@ -21,7 +21,7 @@ const WARM_UP_SECONDS: u64 = 1;
 const LENGTH_TOLERANCE: f64 = 0.02;
 
 /// What is measured in one row of a table.
-pub struct Row<'a> {
+pub struct RoundRow<'a> {
     pub name: &'a str,
     pub target: Target<'a>,
     pub connections: usize,
@@ -39,7 +39,7 @@ pub enum Target<'a> {
 pub async fn interleave(
     bench: &Bench,
     stage: &str,
-    rows: &[Row<'_>],
+    rows: &[RoundRow<'_>],
 ) -> anyhow::Result<Vec<Series>> {
     let mut lengths = Vec::new();
     for row in rows {
@@ -71,7 +71,7 @@ pub async fn interleave(
     Ok(all)
 }
 
-impl Row<'_> {
+impl RoundRow<'_> {
     /// Checks the answers of every server, and returns the length of one; pgbench has none.
     async fn check(&self, bench: &Bench) -> anyhow::Result<usize> {
         let mut length = 0;

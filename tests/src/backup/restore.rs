@@ -10,12 +10,12 @@ use tempfile::TempDir;
 use super::{files, large, url};
 use crate::nodes::process::{Process, first_key, licd, program};
 
-struct Place {
+struct RestoreFolder {
     folder: TempDir,
     key: String,
 }
 
-impl Place {
+impl RestoreFolder {
     /// A database with the user `early`, a backup of it, and then the user `late`. Its licd was
     /// killed, so the log holds all of it.
     async fn with_a_killed_licd() -> Self {
@@ -66,7 +66,7 @@ fn said(output: &Output) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_is_replaced_and_kept() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     let backup = fs::read(place.path("saved.db")).unwrap();
     let restored = place.restore("saved.db");
     assert!(restored.status.success(), "{}", said(&restored));
@@ -91,7 +91,7 @@ async fn what_was_there_is_replaced_and_kept() {
 /// SQLite would replay the log of one database into the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_beside_the_old_log_is_refused_with_the_commands_that_help() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     fs::copy(place.path("saved.db"), place.path("licd.db")).unwrap();
     let before = [fs::read(place.path("licd.db")), fs::read(place.path("licd.db-wal"))];
     let before = before.map(Result::unwrap);
@@ -124,7 +124,7 @@ async fn a_copy_beside_the_old_log_is_refused_with_the_commands_that_help() {
 /// Even one that does nothing, since its next write would be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_in_use_is_not_replaced() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     let node = Process::start(&url(&place.path("licd.db")), &place.key);
     let refused = place.restore("saved.db");
     let expected = "licd.db is in use: stop the licd, or the other program, that has it open\n";
@@ -137,7 +137,7 @@ async fn a_database_in_use_is_not_replaced() {
 /// A mistyped path, or a shell without the service's settings, must not look like a restore.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_is_nothing_is_restored_by_mistake() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     let (saved, elsewhere) = (place.path("saved.db"), url(&place.path("elsewhere/licd.db")));
     let restore = |more: &[&str]| {
         licd(&[&["restore", saved.to_str().unwrap(), "--database-url", &elsewhere], more].concat())
@@ -155,12 +155,12 @@ async fn where_nothing_is_nothing_is_restored_by_mistake() {
 /// A copy of a live file is whole only with its log, or if licd did not run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_live_file_is_not_called_complete() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();
     let restored = said(&place.restore("copy.db"));
     // What was written so far is in the log, so there may be no table yet.
     assert!(!restored.contains("complete"), "{restored}");
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();
     fs::copy(place.path("licd.db-wal"), place.path("copy.db-wal")).unwrap();
     let restored = said(&place.restore("copy.db"));
@@ -201,7 +201,7 @@ async fn a_secret_key_that_is_missing_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_sound_backup_replaces_nothing() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     large(&place.path("damaged.db")).await;
     let mut damaged = fs::read(place.path("damaged.db")).unwrap();
     let middle = damaged.len() / 2;
@@ -236,7 +236,7 @@ async fn what_is_no_sound_backup_replaces_nothing() {
 /// On a new machine there is neither a database nor a folder for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_moves_to_a_new_machine() {
-    let place = Place::with_a_killed_licd().await;
+    let place = RestoreFolder::with_a_killed_licd().await;
     let new = place.path("new/folder/licd.db");
     let saved = place.path("saved.db");
     let args = ["restore", "--new", saved.to_str().unwrap(), "--database-url", &url(&new)];

@@ -9,7 +9,7 @@ use crate::doctor::Examination;
 use crate::nodes::process::{licd, licd_with};
 
 /// Two checks and a start, on a busy machine.
-const BOUND: Duration = Duration::from_secs(15);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
 
 fn migrate(url: &str) {
     assert!(licd(&["migrate", "--database-url", url]).status.success());
@@ -56,7 +56,7 @@ async fn a_server_is_sound_slow_or_gone() {
     cluster.freeze();
     let begun = Instant::now();
     let silent = Examination::of(&url, &[]);
-    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < WAIT_TIMEOUT, "{:?}", begun.elapsed());
     assert_eq!(silent.code, Some(1));
     assert!(silent.only("problem").starts_with("database: "), "{}", silent.only("problem"));
     cluster.thaw();

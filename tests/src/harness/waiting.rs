@@ -8,11 +8,11 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(5);
 /// The time in which a condition comes true on a busy machine.
-const BOUND: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until `is_so`, or fails the test.
 pub async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
-    until_within(BOUND, what, is_so).await;
+    until_within(WAIT_TIMEOUT, what, is_so).await;
 }
 
 /// The same with another bound.
@@ -22,7 +22,7 @@ pub async fn until_within(bound: Duration, what: &str, mut is_so: impl AsyncFnMu
 
 /// Waits until `look` finds something, or fails the test.
 pub async fn find<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
-    find_within(BOUND, what, look).await
+    find_within(WAIT_TIMEOUT, what, look).await
 }
 
 async fn find_within<T>(

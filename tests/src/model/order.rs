@@ -1,11 +1,11 @@
 //! Which order of the calls explains their answers, if any does.
 
-use super::rules::{CallResult, State};
+use super::rules::{CallResult, ModelState};
 use super::scenario::Call;
 
 /// Whether the calls, one after another in some order, are answered just so and lead from one state
 /// to the other. Orders that begin wrongly are not followed further.
-pub fn exists(before: &State, calls: &[(Call, &CallResult)], after: &State) -> bool {
+pub fn exists(before: &ModelState, calls: &[(Call, &CallResult)], after: &ModelState) -> bool {
     if calls.is_empty() {
         return before == after;
     }
@@ -21,14 +21,14 @@ pub fn exists(before: &State, calls: &[(Call, &CallResult)], after: &State) -> b
 mod tests {
     use common::{ActivationId, AssignmentId, Reason, Status, Timestamp};
 
-    use super::super::rules::{CallResult, HeldLicense, State};
+    use super::super::rules::{CallResult, HeldLicense, ModelState};
     use super::super::scenario::{Call, Expiry, Terms};
     use super::exists;
 
     const ONE: Terms = Terms { status: Status::Active, max_seats: Some(1), expiry: Expiry::Never };
 
     /// Two users with a license that has one seat, and the seat's holder.
-    fn state(seats: [Option<ActivationId>; 2]) -> State {
+    fn state(seats: [Option<ActivationId>; 2]) -> ModelState {
         let link = |seat| {
             (
                 AssignmentId::default(),
@@ -37,7 +37,7 @@ mod tests {
         };
         let users = seats.map(|seat| [link(seat)].into());
         let (floating, idle) = (vec![false], Default::default());
-        State {
+        ModelState {
             licenses: vec![ONE],
             floating,
             has_grace: vec![false],

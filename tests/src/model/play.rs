@@ -26,13 +26,13 @@ const FUTURE: &str = "2999-01-01T00:00:00.000Z";
 static PAST: LazyLock<Timestamp> = LazyLock::new(|| Timestamp::now().plus(-TimeDelta::days(1)));
 
 /// A running licd, at one node or more.
-pub struct Table {
+pub struct ModelCluster {
     pub callers: Vec<Caller>,
     pub db: Db,
 }
 
 /// A tenant of its own for each scenario, so that they share a database.
-pub struct Game {
+pub struct Run {
     callers: Vec<Caller>,
     db: Db,
     tenant: TenantId,
@@ -50,15 +50,15 @@ struct Known {
 
 /// A call, its answer, and when the answer says that the seat was seen.
 #[derive(Debug)]
-pub struct Turn {
+pub struct CallRecord {
     pub call: Call,
     pub result: CallResult,
     pub checked: Option<Timestamp>,
 }
 
-impl Table {
+impl ModelCluster {
     /// A new tenant with the licenses of the scenario.
-    pub async fn set_up(&self, scenario: &Scenario) -> Game {
+    pub async fn set_up(&self, scenario: &Scenario) -> Run {
         let count: Vec<(i64,)> = self.rows("select count(*) / 2 from worlds").await;
         let name: Name = format!("game {}", count[0].0).parse().unwrap();
         let (tenant, key) = tenants::create(&self.db, name, |_, _| true).await.unwrap();
@@ -86,7 +86,7 @@ impl Table {
             known.licenses.push(license);
         }
         known.products.push(ProductId::default().to_string());
-        Game { callers, db: self.db.clone(), tenant: tenant.id, known: Arc::new(known) }
+        Run { callers, db: self.db.clone(), tenant: tenant.id, known: Arc::new(known) }
     }
 
     async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
@@ -94,18 +94,18 @@ impl Table {
     }
 }
 
-impl Game {
+impl Run {
     /// All calls at once, each at the next node.
-    pub async fn play(&self, round: &[Call]) -> Vec<Turn> {
+    pub async fn play(&self, round: &[Call]) -> Vec<CallRecord> {
         at_once(round.iter().zip(self.callers.iter().cycle()).map(|(call, caller)| {
             let (call, caller) = (*call, caller.clone());
             let (known, db) = (self.known.clone(), self.db.clone());
             async move {
                 let answer = ask(&caller, call, &known).await;
-                let turn = read_answer(call, &answer, &known.licenses);
+                let record = read_answer(call, &answer, &known.licenses);
                 match call {
-                    Call::Claim { .. } => claimed(&db, &answer, turn).await,
-                    _ => turn,
+                    Call::Claim { .. } => claimed(&db, &answer, record).await,
+                    _ => record,
                 }
             }
         }))
@@ -171,9 +171,9 @@ fn expiry(end: Option<Timestamp>) -> Expiry {
 }
 
 /// A claim with the assignment that it made, which its answer does not show.
-async fn claimed(db: &Db, answer: &Answer, turn: Turn) -> Turn {
-    if turn.result == CallResult::UsedUp {
-        return turn;
+async fn claimed(db: &Db, answer: &Answer, record: CallRecord) -> CallRecord {
+    if record.result == CallResult::UsedUp {
+        return record;
     }
     let mut conn = db.read().await.unwrap();
     let made = "select event_type, object from events where request_id = $1";
@@ -182,7 +182,7 @@ async fn claimed(db: &Db, answer: &Answer, turn: Turn) -> Turn {
         conn.query(made).bind(request).fetch_all().await.unwrap();
     let assigned = events.iter().find(|(kind, _)| kind == "license.assigned");
     let id = assigned.map(|(_, object)| object.0["id"].as_str().unwrap().parse().unwrap());
-    Turn { result: CallResult::Claimed { id, answer: Box::new(turn.result) }, ..turn }
+    CallRecord { result: CallResult::Claimed { id, answer: Box::new(record.result) }, ..record }
 }
 
 async fn ask(caller: &Caller, call: Call, known: &Known) -> Answer {
@@ -256,7 +256,7 @@ async fn take_away(caller: &Caller, call: Call, query: &str, licenses: &[String]
 }
 
 /// Any answer that the call cannot have at all fails the test here.
-fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
+fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> CallRecord {
     let data = || answer.data().clone();
     let mut checked = None;
     let result = match (call, answer.status) {
@@ -309,7 +309,7 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         (Call::Transfer { .. }, 409) => CallResult::HasIt,
         _ => panic!("{call:?} was answered {answer}"),
     };
-    Turn { call, result, checked }
+    CallRecord { call, result, checked }
 }
 
 /// The answer of a validation, and when it says that the seat was seen.

@@ -69,7 +69,7 @@ impl CallResult {
 
 /// All that the service remembers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct ModelState {
     pub licenses: Vec<Terms>,
     /// Which of them have an idle time.
     pub floating: Vec<bool>,
@@ -102,7 +102,7 @@ impl HeldLicense {
 }
 
 /// The result of a validation.
-enum Outcome {
+enum ExpectedOutcome {
     Keep(AssignmentId),
     Take(AssignmentId),
     /// After so many idle seats were freed.
@@ -110,7 +110,7 @@ enum Outcome {
     Refuse(Reason),
 }
 
-impl State {
+impl ModelState {
     /// The seats that are held on a license.
     pub fn seats(&self, license: usize) -> BTreeSet<ActivationId> {
         let links = self.users.values().flat_map(BTreeMap::values);
@@ -204,7 +204,7 @@ impl State {
     fn apply(
         &mut self,
         user: usize,
-        (outcome, full): (Outcome, Vec<usize>),
+        (outcome, full): (ExpectedOutcome, Vec<usize>),
         result: &CallResult,
     ) -> bool {
         // Too few seats are idle, and licd notes when the next one can be: those that are stay.
@@ -212,13 +212,13 @@ impl State {
             self.idle.remove(&license);
         }
         let (at, new) = match outcome {
-            Outcome::Keep(at) => {
+            ExpectedOutcome::Keep(at) => {
                 let seat = self.users[&user][&at].seat;
                 self.free(seat);
                 (at, false)
             }
-            Outcome::Take(at) => (at, true),
-            Outcome::TakeOver(at, count) => {
+            ExpectedOutcome::Take(at) => (at, true),
+            ExpectedOutcome::TakeOver(at, count) => {
                 let license = self.users[&user][&at].license;
                 let taken = self.idle[&license][..count].to_vec();
                 for seat in taken {
@@ -229,7 +229,7 @@ impl State {
                 }
                 (at, true)
             }
-            Outcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
+            ExpectedOutcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
         };
         let links = self.users.entry(user).or_default();
         let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), result)
@@ -251,8 +251,10 @@ impl State {
             return CallResult::Explained(Some(Reason::UserNotFound));
         }
         CallResult::Explained(match self.outcome(&self.links(user), product).0 {
-            Outcome::Keep(_) | Outcome::Take(_) | Outcome::TakeOver(..) => None,
-            Outcome::Refuse(reason) => Some(reason),
+            ExpectedOutcome::Keep(_) | ExpectedOutcome::Take(_) | ExpectedOutcome::TakeOver(..) => {
+                None
+            }
+            ExpectedOutcome::Refuse(reason) => Some(reason),
         })
     }
 
@@ -264,7 +266,7 @@ impl State {
         &self,
         links: &BTreeMap<AssignmentId, HeldLicense>,
         product: Option<usize>,
-    ) -> (Outcome, Vec<usize>) {
+    ) -> (ExpectedOutcome, Vec<usize>) {
         let mut links: Vec<_> = links.iter().collect();
         links.sort_by_key(|(id, link)| (link.place, **id));
         let of_product = links
@@ -300,23 +302,23 @@ impl State {
             Some(_) => Reason::ExceededSeats,
             None => reason.unwrap_or(Reason::NoLicense),
         };
-        (Outcome::Refuse(reason), full)
+        (ExpectedOutcome::Refuse(reason), full)
     }
 
     /// How the user of the assignment gets a seat, if there is one.
-    fn grant(&self, at: AssignmentId, link: &HeldLicense) -> Option<Outcome> {
+    fn grant(&self, at: AssignmentId, link: &HeldLicense) -> Option<ExpectedOutcome> {
         let max = self.licenses[link.license].max_seats;
         let used = self.seats(link.license).len();
         if link.seat.is_some() {
-            return Some(Outcome::Keep(at));
+            return Some(ExpectedOutcome::Keep(at));
         }
         if max.is_none_or(|max| used < max as usize) {
-            return Some(Outcome::Take(at));
+            return Some(ExpectedOutcome::Take(at));
         }
         let needed = (used + 1).saturating_sub(max.unwrap_or(0) as usize);
         let idle = self.idle.get(&link.license).map_or(0, Vec::len);
         let is_there = self.floating[link.license] && idle >= needed;
-        is_there.then_some(Outcome::TakeOver(at, needed))
+        is_there.then_some(ExpectedOutcome::TakeOver(at, needed))
     }
 
     fn assign(&mut self, user: usize, license: usize, result: &CallResult) -> bool {
@@ -349,7 +351,7 @@ impl State {
         let mut claimed = HeldLicense { is_claimed: true, ..HeldLicense::new(license) };
         let alone = [(id.unwrap_or_default(), claimed)].into();
         let decided = self.outcome(&alone, None);
-        let is_full = matches!(decided.0, Outcome::Refuse(Reason::ExceededSeats));
+        let is_full = matches!(decided.0, ExpectedOutcome::Refuse(Reason::ExceededSeats));
         let is_left_alone = is_full && !self.floating[license];
         let Some(id) = id.filter(|_| !is_left_alone) else {
             let full = CallResult::Invalid(Reason::ExceededSeats);
@@ -359,7 +361,7 @@ impl State {
         };
         let links = self.users.entry(user).or_default();
         let first = links.values().map(|link| link.place).min().unwrap_or(0);
-        if !matches!(decided.0, Outcome::Refuse(_)) {
+        if !matches!(decided.0, ExpectedOutcome::Refuse(_)) {
             claimed.place = first.min(0) - 1;
         }
         links.insert(id, claimed);

@@ -256,7 +256,7 @@ fn circles_are_found() {
     let parted =
         |from, to| siblings(from, to).map(|(folder, from, to)| [folder, from, to].join(" "));
     assert_eq!(
-        parted("http::context::arrival", "http::extract"),
+        parted("http::context::body_tracker", "http::extract"),
         Some("http context extract".into())
     );
     assert_eq!(parted("ops::keys", "store"), Some(" ops store".into()));

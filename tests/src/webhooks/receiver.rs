@@ -37,16 +37,16 @@ impl Received {
     }
 }
 
-type Answer = dyn Fn(&Value) -> u16 + Send + Sync;
+type Respond = dyn Fn(&Value) -> u16 + Send + Sync;
 
-struct Shared {
+struct ReceiverState {
     received: Mutex<Vec<Received>>,
-    answer: Mutex<Box<Answer>>,
+    answer: Mutex<Box<Respond>>,
 }
 
 #[derive(Clone)]
 pub struct Receiver {
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
     pub url: String,
 }
 
@@ -58,8 +58,10 @@ impl Receiver {
 
     /// Serves the connections of this listener.
     pub fn on(listener: TcpListener) -> Self {
-        let shared =
-            Arc::new(Shared { received: Mutex::default(), answer: Mutex::new(Box::new(|_| 200)) });
+        let shared = Arc::new(ReceiverState {
+            received: Mutex::default(),
+            answer: Mutex::new(Box::new(|_| 200)),
+        });
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let router = Router::new().route("/hook", post(receive)).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -84,7 +86,7 @@ impl Receiver {
 }
 
 async fn receive(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ReceiverState>>,
     headers: HeaderMap,
     text: String,
 ) -> (StatusCode, &'static str) {

@@ -29,7 +29,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = with_its_state(ctx, args.license.find(ctx, Purpose::Read).await?);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(SHOWN_SEATS));
-    let waiting = Waiting::read(ctx, license.id);
+    let waiting = WaitingUsers::read(ctx, license.id);
     let keys = keys(ctx, license.id);
     let (usage, waiting, keys, names) =
         tokio::try_join!(usage, waiting, keys, NameIndex::load(ctx))?;
@@ -65,13 +65,13 @@ async fn keys(ctx: &Context, license: LicenseId) -> Result<Option<String>> {
 }
 
 /// The users without a seat, as far as the first page of the assignments has them.
-struct Waiting {
+struct WaitingUsers {
     license: LicenseId,
     users: Vec<ApiRecord<LicenseAssignment>>,
     is_all: bool,
 }
 
-impl Waiting {
+impl WaitingUsers {
     async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
         // Programs use licenses assignments, and --columns chooses those of the holders.
         if ctx.output.format != Format::Table || ctx.output.columns.is_some() {

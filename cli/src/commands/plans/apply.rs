@@ -51,7 +51,7 @@ enum Field {
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Outcome {
+enum ApplyOutcome {
     Planned,
     Kept,
     Applied,
@@ -63,7 +63,7 @@ enum Outcome {
 struct Difference {
     id: LicenseId,
     name: Option<Name>,
-    result: Outcome,
+    result: ApplyOutcome,
     changes: Vec<String>,
     /// Those of the changes that take something away.
     losses: Vec<String>,
@@ -87,7 +87,7 @@ pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let all = licenses.iter().map(|it| Difference::between(it, &plan, wanted));
     let mut all: Vec<_> = all.filter(|it| !it.changes.is_empty()).collect();
     for it in all.iter_mut().filter(|it| !it.losses.is_empty() && !args.with_losses) {
-        it.result = Outcome::Kept;
+        it.result = ApplyOutcome::Kept;
     }
     let loses = all.iter().any(|it| !it.losses.is_empty());
     if ctx.globals.dry_run && !ctx.globals.print_curl {
@@ -95,12 +95,12 @@ pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
         return Ok(view.exit(if loses { Exit::Negative } else { Exit::Success }));
     }
     let (open, kept): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|it| it.result == Outcome::Planned);
+        all.into_iter().partition(|it| it.result == ApplyOutcome::Planned);
     confirm(ctx, &plan, &open).await?;
     let client = ctx.client().await?;
     let applied = for_each_item(ctx, &open, |it| async move {
         let answer = client.licenses().update(it.id, &it.body, Some(it.updated_at)).await?;
-        Ok(answer.map(|_| Difference { result: Outcome::Applied, ..it }))
+        Ok(answer.map(|_| Difference { result: ApplyOutcome::Applied, ..it }))
     })
     .await?;
     let kept_as_is = match kept.len() {
@@ -126,9 +126,9 @@ async fn confirm(ctx: &Context, plan: &Plan, open: &[Difference]) -> Result<()> 
 fn view(plan: &Plan, shown: &[Difference]) -> Result<View> {
     let row = |it: &Difference| {
         let result = match it.result {
-            Outcome::Planned => TextCell::text("planned"),
-            Outcome::Kept => TextCell::text("kept, as it would lose").toned(Tone::Warning),
-            Outcome::Applied => TextCell::text("applied").toned(Tone::Good),
+            ApplyOutcome::Planned => TextCell::text("planned"),
+            ApplyOutcome::Kept => TextCell::text("kept, as it would lose").toned(Tone::Warning),
+            ApplyOutcome::Applied => TextCell::text("applied").toned(Tone::Good),
         };
         let name = TextCell::maybe(it.name.as_ref());
         vec![TextCell::of(it.id), name, TextCell::text(it.changes.join(", ")), result]
@@ -148,7 +148,7 @@ impl Difference {
         let mut it = Self {
             id: license.id,
             name: license.name.clone(),
-            result: Outcome::Planned,
+            result: ApplyOutcome::Planned,
             changes: Vec::new(),
             losses: Vec::new(),
             body: UpdateLicense::default(),

@@ -207,7 +207,7 @@ impl UserExplanation {
         let user = &self.user_id;
         let Some(known) = &self.explained.user else {
             let mut text = format!("{} does not exist.", noun::visible(user.as_str()));
-            if let Some(odd) = noun::oddity(user.as_str()) {
+            if let Some(odd) = noun::suspicious_characters(user.as_str()) {
                 text += &format!(" {odd}");
             }
             if !self.similar.is_empty() {

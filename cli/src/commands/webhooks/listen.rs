@@ -58,7 +58,7 @@ pub struct ListenArgs {
 /// What a program answered.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct ProgramResponse {
     event: EventId,
     #[serde(rename = "type")]
     kind: String,
@@ -137,7 +137,7 @@ impl<'a> Program<'a> {
     }
 
     /// Sends an event until it is answered.
-    async fn send(&self, ctx: &Context, event: &ApiRecord<Event>) -> Result<Answer> {
+    async fn send(&self, ctx: &Context, event: &ApiRecord<Event>) -> Result<ProgramResponse> {
         let (mode, tenant_id) = (self.key.mode(), self.tenant_id);
         let body = WebhookEvent { event, timestamp: event.time, mode, tenant_id };
         let body = serde_json::to_vec(&body).map_err(Error::internal)?;
@@ -149,7 +149,7 @@ impl<'a> Program<'a> {
                     if pause > FIRST_PAUSE {
                         ctx.note("The program is back.");
                     }
-                    return Ok(Answer {
+                    return Ok(ProgramResponse {
                         event: event.id,
                         kind: event.kind.to_string(),
                         subject: event.subject.id.clone(),

@@ -39,7 +39,7 @@ pub fn against_records(newest: Option<Timestamp>, now: Timestamp) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::State;
+    use super::super::finding::FindingState;
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -49,14 +49,14 @@ mod tests {
     #[test]
     fn the_way_to_the_server_is_no_difference() {
         for (server, before, after, state) in [
-            (0, 0, 0, State::Ok),
-            (0, -30_000, 30_000, State::Ok),
-            (1_000, 0, 0, State::Ok),
-            (1_001, 0, 0, State::Warning),
-            (-1_001, 0, 0, State::Warning),
-            (10_000, -5_000, 0, State::Warning),
-            (10_001, -5_000, 0, State::Problem),
-            (-10_001, 0, 5_000, State::Problem),
+            (0, 0, 0, FindingState::Ok),
+            (0, -30_000, 30_000, FindingState::Ok),
+            (1_000, 0, 0, FindingState::Ok),
+            (1_001, 0, 0, FindingState::Warning),
+            (-1_001, 0, 0, FindingState::Warning),
+            (10_000, -5_000, 0, FindingState::Warning),
+            (10_001, -5_000, 0, FindingState::Problem),
+            (-10_001, 0, 5_000, FindingState::Problem),
         ] {
             let found = against_server(at(server), at(before), at(after));
             assert_eq!(found.state, state, "{server} {before} {after}: {found}");
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn records_from_the_future_are_noticed() {
-        assert_eq!(against_records(None, at(0)).state, State::Ok);
-        assert_eq!(against_records(Some(at(1_000)), at(0)).state, State::Ok);
-        assert_eq!(against_records(Some(at(1_001)), at(0)).state, State::Warning);
+        assert_eq!(against_records(None, at(0)).state, FindingState::Ok);
+        assert_eq!(against_records(Some(at(1_000)), at(0)).state, FindingState::Ok);
+        assert_eq!(against_records(Some(at(1_001)), at(0)).state, FindingState::Warning);
     }
 }

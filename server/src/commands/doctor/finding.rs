@@ -11,7 +11,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FindingState {
     Ok,
     Warning,
     Problem,
@@ -20,22 +20,22 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub check: &'static str,
-    pub state: State,
+    pub state: FindingState,
     pub detail: String,
     pub fix: Option<String>,
 }
 
 impl Finding {
     pub fn ok(check: &'static str, detail: impl Into<String>) -> Self {
-        Self { check, state: State::Ok, detail: detail.into(), fix: None }
+        Self { check, state: FindingState::Ok, detail: detail.into(), fix: None }
     }
 
     pub fn warning(check: &'static str, detail: impl Into<String>) -> Self {
-        Self { state: State::Warning, ..Self::ok(check, detail) }
+        Self { state: FindingState::Warning, ..Self::ok(check, detail) }
     }
 
     pub fn problem(check: &'static str, detail: impl Into<String>) -> Self {
-        Self { state: State::Problem, ..Self::ok(check, detail) }
+        Self { state: FindingState::Problem, ..Self::ok(check, detail) }
     }
 
     pub fn fix(self, fix: impl Into<String>) -> Self {
@@ -46,9 +46,9 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
-            State::Ok => "ok",
-            State::Warning => "warning",
-            State::Problem => "problem",
+            FindingState::Ok => "ok",
+            FindingState::Warning => "warning",
+            FindingState::Problem => "problem",
         };
         write!(f, "{state:<8} {:<12} {}", self.check, self.detail)?;
         match &self.fix {

@@ -122,19 +122,19 @@ fn judge_space(free: u64, total: u64) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::State;
+    use super::super::finding::FindingState;
     use super::*;
 
     #[test]
     fn little_space_is_noticed() {
         for (free, total, state) in [
-            (0, 0, State::Problem),
-            (100 * MIB - 1, GIB, State::Problem),
-            (100 * MIB, GIB, State::Warning),
-            (GIB - 1, 2 * GIB, State::Warning),
-            (GIB, 20 * GIB, State::Ok),
-            (GIB, 21 * GIB, State::Warning),
-            (50 * GIB, 100 * GIB, State::Ok),
+            (0, 0, FindingState::Problem),
+            (100 * MIB - 1, GIB, FindingState::Problem),
+            (100 * MIB, GIB, FindingState::Warning),
+            (GIB - 1, 2 * GIB, FindingState::Warning),
+            (GIB, 20 * GIB, FindingState::Ok),
+            (GIB, 21 * GIB, FindingState::Warning),
+            (50 * GIB, 100 * GIB, FindingState::Ok),
         ] {
             assert_eq!(judge_space(free, total).state, state, "{free} of {total}");
         }
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_low_limit_on_open_files_is_noticed() {
-        assert_eq!(judge_limit(Some(OPEN_FILES - 1)).state, State::Warning);
-        assert_eq!(judge_limit(Some(OPEN_FILES)).state, State::Ok);
-        assert_eq!(judge_limit(None).state, State::Ok);
+        assert_eq!(judge_limit(Some(OPEN_FILES - 1)).state, FindingState::Warning);
+        assert_eq!(judge_limit(Some(OPEN_FILES)).state, FindingState::Ok);
+        assert_eq!(judge_limit(None).state, FindingState::Ok);
     }
 }

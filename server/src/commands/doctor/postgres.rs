@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
 use licd::db::{DatabaseUrl, Hosts, OpenError};
 
-use super::finding::{Finding, State, in_time, settled};
+use super::finding::{Finding, FindingState, in_time, settled};
 use super::{clock, secrets};
 
 /// How many connections a node opens.
@@ -28,8 +28,8 @@ pub async fn check(url: &DatabaseUrl, hosts: &Hosts) -> Vec<Finding> {
         });
         // One of several may be down, and standbys do not accept writes.
         findings.extend(all.map(|finding| match (finding.check, finding.state) {
-            ("database", State::Problem) if has_primary => {
-                Finding { state: State::Warning, ..finding }
+            ("database", FindingState::Problem) if has_primary => {
+                Finding { state: FindingState::Warning, ..finding }
             }
             _ => finding,
         }));
@@ -66,7 +66,7 @@ async fn report(url: &DatabaseUrl, server: &Postgres) -> Report {
     };
     let mut findings = vec![writes(&facts), version(&facts)];
     findings.push(settled(in_time("schema", schema).await));
-    if findings.last().is_some_and(|schema| schema.state == State::Ok) {
+    if findings.last().is_some_and(|schema| schema.state == FindingState::Ok) {
         let sealed = async { server.sealed(&mut conn).await.map_err(failed) };
         match in_time("secret key", sealed).await {
             Ok(sealed) => findings.extend(secrets::check(url, &sealed)),

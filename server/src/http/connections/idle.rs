@@ -28,10 +28,10 @@ pub struct IdleConnections(Mutex<Places>);
 struct Places {
     /// How many were ever taken.
     taken: u64,
-    by_order: BTreeMap<u64, Place>,
+    by_order: BTreeMap<u64, IdlePlace>,
 }
 
-struct Place {
+struct IdlePlace {
     since: Instant,
     is_talking: bool,
     task: AbortHandle,
@@ -42,7 +42,7 @@ impl Places {
     fn push(&mut self, kind: u64, is_talking: bool, task: &AbortHandle) -> u64 {
         self.taken += 1;
         let order = kind | self.taken;
-        let place = Place { since: Instant::now(), is_talking, task: task.clone() };
+        let place = IdlePlace { since: Instant::now(), is_talking, task: task.clone() };
         self.by_order.insert(order, place);
         order
     }
@@ -54,7 +54,7 @@ impl IdleConnections {
         let mut places = self.0.lock();
         let by_order = &places.by_order;
         let firsts = [by_order.range(..STALLED).next(), by_order.range(STALLED..).next()];
-        let may_be_ended = |(order, place): &(&u64, &Place)| {
+        let may_be_ended = |(order, place): &(&u64, &IdlePlace)| {
             place.since + if **order < STALLED { EVICTION_GRACE } else { STALL_GRACE } <= now
         };
         let first = firsts.into_iter().flatten().find(may_be_ended).map(|(order, _)| *order);
@@ -77,7 +77,7 @@ impl IdleConnections {
 
 /// A connection, as its stream and its requests see it, all of them in one task. The only lock is
 /// taken when a request begins, and when its answer has been sent.
-pub struct Connection {
+pub struct TrackedConnection {
     /// A proxy, if there is one.
     pub peer: SocketAddr,
     pub opened: Instant,
@@ -90,7 +90,7 @@ pub struct Connection {
     is_handling: AtomicBool,
 }
 
-impl Connection {
+impl TrackedConnection {
     /// A connection without a request. `task` ends it.
     pub fn new(idle: Arc<IdleConnections>, peer: SocketAddr, task: AbortHandle) -> Self {
         let (place, stalled) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -128,7 +128,7 @@ impl Connection {
     }
 
     /// It has taken something.
-    pub fn go_on(&self) {
+    pub fn resume(&self) {
         let place = self.stalled.swap(0, Relaxed);
         if place != 0 {
             self.idle.0.lock().by_order.remove(&place);
@@ -158,7 +158,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for TrackedConnection {
     fn drop(&mut self) {
         let mut places = self.idle.0.lock();
         places.by_order.remove(self.place.get_mut());
@@ -167,7 +167,7 @@ impl Drop for Connection {
 }
 
 /// A request is handled for as long as this lives.
-pub struct RequestGuard(Arc<Connection>);
+pub struct RequestGuard(Arc<TrackedConnection>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
@@ -181,13 +181,13 @@ mod tests {
 
     use super::*;
 
-    fn connect(idle: &Arc<IdleConnections>) -> Arc<Connection> {
+    fn connect(idle: &Arc<IdleConnections>) -> Arc<TrackedConnection> {
         let (task, _) = AbortHandle::new_pair();
-        Arc::new(Connection::new(idle.clone(), (Ipv4Addr::LOCALHOST, 1).into(), task))
+        Arc::new(TrackedConnection::new(idle.clone(), (Ipv4Addr::LOCALHOST, 1).into(), task))
     }
 
     /// Handles a request, and keeps the connection.
-    fn handle(connection: &Arc<Connection>) {
+    fn handle(connection: &Arc<TrackedConnection>) {
         drop(connection.begin().unwrap());
         assert!(connection.is_answered());
         connection.keep();
@@ -201,7 +201,7 @@ mod tests {
         handle(&second);
         let request = busy.begin().unwrap();
         idle.make_room(Instant::now());
-        let is_ended = |connection: &Arc<Connection>| connection.task.is_aborted();
+        let is_ended = |connection: &Arc<TrackedConnection>| connection.task.is_aborted();
         assert!(!is_ended(&silent), "its request may be on its way");
         let later = Instant::now() + EVICTION_GRACE;
         for ended in [&silent, &first, &second] {
@@ -228,7 +228,7 @@ mod tests {
         let requests = [&deaf, &slow].map(|connection| connection.begin().unwrap());
         deaf.stall();
         slow.stall();
-        slow.go_on();
+        slow.resume();
         handle(&kept);
         let later = Instant::now() + STALL_GRACE;
         idle.end_all(false);

@@ -28,10 +28,10 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tower::Service;
 
-use super::idle::Connection;
+use super::idle::TrackedConnection;
 use super::stream::Stream;
 use super::{ConnectionLimits, log_end, refusal};
-use crate::http::waiting::Waiting;
+use crate::http::waiting::WaitingBodies;
 use crate::http::{Tls, TrustedProxies};
 
 /// How large a request's head may be, and how much of a body or an answer hyper buffers.
@@ -48,7 +48,7 @@ pub struct Protocol {
     proxies: TrustedProxies,
     tls: Option<Tls>,
     limits: ConnectionLimits,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingBodies>,
     http1: http1::Builder,
     /// How many TLS handshakes are computed at the same time.
     handshakes: Semaphore,
@@ -71,12 +71,13 @@ impl Protocol {
         // Half of the cores are left to requests, however many newcomers there are.
         let cores = available_parallelism().map_or(1, usize::from);
         let handshakes = Semaphore::new((cores / 2).max(1));
-        let (waiting, is_closing) = (Waiting::on(max_connections).into(), AtomicBool::new(false));
+        let (waiting, is_closing) =
+            (WaitingBodies::on(max_connections).into(), AtomicBool::new(false));
         Self { router, proxies, tls, limits, waiting, http1, handshakes, is_closing }
     }
 
     /// Answers requests until the connection ends.
-    pub async fn serve(self: Arc<Self>, tcp: TcpStream, connection: Arc<Connection>) {
+    pub async fn serve(self: Arc<Self>, tcp: TcpStream, connection: Arc<TrackedConnection>) {
         let transport = match &self.tls {
             None => Either::Left(tcp),
             Some(tls) => {
@@ -97,7 +98,7 @@ impl Protocol {
     async fn answer(
         &self,
         mut request: Request<Incoming>,
-        connection: &Arc<Connection>,
+        connection: &Arc<TrackedConnection>,
     ) -> Result<Response<impl HttpBody<Data = Bytes, Error = axum::Error> + use<>>, Infallible>
     {
         let Some(guard) = connection.begin() else { return pending().await };
@@ -126,7 +127,7 @@ impl Protocol {
         &self,
         config: Arc<ServerConfig>,
         tcp: TcpStream,
-        connection: &Arc<Connection>,
+        connection: &Arc<TrackedConnection>,
     ) -> Option<TlsStream<TcpStream>> {
         let mut first = [0];
         let starting = async {
@@ -168,7 +169,7 @@ impl Protocol {
     }
 
     /// Tells a client that speaks plain HTTP what is wrong.
-    async fn refuse_plain_http(&self, tcp: TcpStream, connection: Arc<Connection>) {
+    async fn refuse_plain_http(&self, tcp: TcpStream, connection: Arc<TrackedConnection>) {
         let mut stream = Stream::new(Either::Left(tcp), connection, self.limits);
         stream.refuse(&refusal::of_plain_http());
         // Fails only after the client has closed the connection.

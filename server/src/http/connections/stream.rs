@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use super::idle::Connection;
+use super::idle::TrackedConnection;
 use super::{ConnectionLimits, log_end, refusal};
 
 /// How much a client must take in each `write_timeout`.
@@ -29,7 +29,7 @@ pub type Transport = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 pub struct Stream {
     transport: Transport,
-    connection: Arc<Connection>,
+    connection: Arc<TrackedConnection>,
     limits: ConnectionLimits,
     /// One timer for all time-outs. It is moved only when it would fire too late, or has fired.
     timer: Pin<Box<Sleep>>,
@@ -57,7 +57,7 @@ enum Head {
 impl Stream {
     pub fn new(
         transport: Transport,
-        connection: Arc<Connection>,
+        connection: Arc<TrackedConnection>,
         limits: ConnectionLimits,
     ) -> Self {
         let until = connection.opened + limits.head_timeout;
@@ -117,7 +117,7 @@ impl Stream {
 
     fn end_stall(&mut self) {
         if self.stall.take().is_some() {
-            self.connection.go_on();
+            self.connection.resume();
         }
     }
 
@@ -127,7 +127,7 @@ impl Stream {
                 Poll::Pending => return self.wait_for_reader(cx),
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                 Poll::Ready(written) => {
-                    self.connection.go_on();
+                    self.connection.resume();
                     drop(self.refusal.drain(..written?));
                 }
             }
@@ -189,7 +189,7 @@ impl AsyncWrite for Stream {
         }
         if let (Some(stall), Poll::Ready(Ok(bytes))) = (&mut self.stall, &written) {
             stall.taken += bytes;
-            self.connection.go_on();
+            self.connection.resume();
         }
         written
     }

@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 /// The answer's part of the log line.
-pub struct Outcome<'a> {
+pub struct RequestOutcome<'a> {
     pub request_id: &'a str,
     pub key: Option<KeyId>,
     pub status: u16,
@@ -72,7 +72,7 @@ impl Entry {
         self.route.as_ref().map_or("-", MatchedPath::as_str)
     }
 
-    pub fn write(&self, outcome: &Outcome<'_>) {
+    pub fn write(&self, outcome: &RequestOutcome<'_>) {
         let is_stranger = outcome.key.is_none() || outcome.is_rate_limited;
         if is_stranger && STRANGERS.check().is_err() {
             OMITTED.fetch_add(1, Ordering::Relaxed);

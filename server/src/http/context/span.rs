@@ -62,9 +62,9 @@ mod tests {
 
     /// Keeps spans in place of sending them.
     #[derive(Clone, Debug, Default)]
-    struct Kept(Arc<Mutex<Vec<SpanData>>>);
+    struct CollectedSpans(Arc<Mutex<Vec<SpanData>>>);
 
-    impl SpanExporter for Kept {
+    impl SpanExporter for CollectedSpans {
         async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
             self.0.lock().unwrap().extend(batch);
             Ok(())
@@ -79,7 +79,7 @@ mod tests {
     /// The one test of this program that sets where spans go.
     #[tokio::test]
     async fn a_request_is_a_span_of_its_callers_trace() {
-        let kept = Kept::default();
+        let kept = CollectedSpans::default();
         let spans = SdkTracerProvider::builder().with_simple_exporter(kept.clone()).build();
         global::set_tracer_provider(spans);
         let context =

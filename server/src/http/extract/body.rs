@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use crate::budget::{Budget, REQUESTS, Reservation, VALIDATIONS};
 use crate::error::Error;
 use crate::http::context::RequestContext;
-use crate::http::waiting::{Standing, Waiting, hold};
+use crate::http::waiting::{Standing, WaitingBodies, hold};
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
-/// So a full budget does not refuse small bodies; [`Waiting`] bounds what is not counted.
+/// So a full budget does not refuse small bodies; [`WaitingBodies`] bounds what is not counted.
 const UNCOUNTED: usize = 4096;
 
 /// How long a body may take to arrive.
@@ -115,7 +115,7 @@ pub async fn receive(
     if let Some(received) = reading.as_mut().now_or_never() {
         return received;
     }
-    let waiting = parts.extensions.get::<Arc<Waiting>>();
+    let waiting = parts.extensions.get::<Arc<WaitingBodies>>();
     let standing = if tenant.is_some() { Standing::Known } else { Standing::Stranger };
     let received = hold(waiting.map(|waiting| &**waiting), standing, reading);
     match timeout(limit.wait, received).await {

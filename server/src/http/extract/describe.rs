@@ -69,14 +69,14 @@ impl<'a> UnknownName<'a> {
 
     fn refuse(&self, kind: &str) -> Error {
         let name = self.name.as_str();
-        let message = match self.meant() {
-            Some(meant) => format!("Unknown {kind} \"{name}\": did you mean {meant}?"),
+        let message = match self.suggestion() {
+            Some(suggestion) => format!("Unknown {kind} \"{name}\": did you mean {suggestion}?"),
             None => format!("Unknown {kind} \"{name}\""),
         };
         Error::invalid(name, message)
     }
 
-    fn meant(&self) -> Option<&'a str> {
+    fn suggestion(&self) -> Option<&'a str> {
         let name = self.name.to_lowercase();
         let likeness = |known: &str| strsim::jaro_winkler(&name, &known.to_lowercase());
         let known = self.known.split('`').skip(1).step_by(2);

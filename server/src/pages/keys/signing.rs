@@ -13,7 +13,7 @@ fn after<T>(visitor: &Visitor, done: Result<T, Error>, notice: Notice) -> Result
     match done {
         Ok(_) => Ok(visitor.redirect("/keys", notice)),
         Err(Error::Conflict(_) | Error::NotFound(_)) => {
-            Ok(visitor.redirect("/keys", Notice::ChangedMeanwhile))
+            Ok(visitor.redirect("/keys", Notice::EditConflict))
         }
         Err(error) => Err(error),
     }

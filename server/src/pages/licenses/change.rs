@@ -23,8 +23,8 @@ use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::leases;
 use crate::pages::{
-    Done, Editor, FormState, LeaseTime, Notice, Stop, Visitor, all, cleared, counted, end_of_day,
-    meanwhile, optional, required,
+    Done, Editor, FormState, LeaseTime, Notice, Stop, Visitor, all, cleared, counted,
+    edit_conflict, end_of_day, optional, required,
 };
 
 /// What a form does, as the last part of its address says.
@@ -98,12 +98,10 @@ pub async fn change(
         };
         Ok(visitor.redirect(&back, done))
     });
-    let changed = match meanwhile::explain(visitor.view(), id, changed).await {
+    let changed = match edit_conflict::explain(visitor.view(), id, changed).await {
         // The page of the form has no place for its errors.
-        Err(Stop::Fail(Error::Changed(_) | Error::ChangedMeanwhile(_)))
-            if !fields.back.is_empty() =>
-        {
-            Ok(visitor.redirect(&back, Notice::ChangedMeanwhile))
+        Err(Stop::Fail(Error::Changed(_) | Error::EditConflict(_))) if !fields.back.is_empty() => {
+            Ok(visitor.redirect(&back, Notice::EditConflict))
         }
         Err(Stop::Fail(Error::LeaseRunning(until))) => {
             let path = format!("/licenses/{id}/{}", action.word());

@@ -22,7 +22,8 @@ use crate::pages::fields::is_email;
 use crate::pages::refusals::reason;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
-    counted, email, filters, last_day, leases, meanwhile, optional, page, required, short, words,
+    counted, edit_conflict, email, filters, last_day, leases, optional, page, required, short,
+    words,
 };
 use crate::store::Page;
 
@@ -211,7 +212,7 @@ pub async fn update(
         let notice = Notice::UserUpdated.unless(user == stored);
         Ok(visitor.redirect(&page, notice))
     });
-    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let updated = edit_conflict::explain(view.clone(), id, updated).await;
     let again = |visitor, error| {
         let sent = Sent::Edit(FormState { fields, error });
         show(visitor, id, LicensingQuery::default(), sent)

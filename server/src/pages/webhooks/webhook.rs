@@ -177,7 +177,7 @@ async fn replay(visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, E
     let hours = range.parse().ok().filter(|hours| (1..=168).contains(hours));
     let hours = hours.ok_or_else(|| Error::invalid("range", "The range must be one listed."))?;
     let since = Some(Timestamp::now().plus(-TimeDelta::hours(hours)));
-    go_on(visitor, id, ReplayWebhook { after: None, since }).await?;
+    start_replay(visitor, id, ReplayWebhook { after: None, since }).await?;
     Ok(Notice::WebhookReplayed.into())
 }
 
@@ -185,11 +185,11 @@ async fn replay(visitor: &Visitor, id: WebhookId, range: &str) -> Result<Done, E
 async fn skip(visitor: &Visitor, id: WebhookId, after: &str) -> Result<Done, Error> {
     let after = after.parse().ok().filter(|after| *after >= 0);
     let after = after.ok_or_else(|| Error::invalid("after", "The event must be a number."))?;
-    go_on(visitor, id, ReplayWebhook { after: Some(after), since: None }).await?;
+    start_replay(visitor, id, ReplayWebhook { after: Some(after), since: None }).await?;
     Ok(Notice::WebhookSkipped.into())
 }
 
-async fn go_on(visitor: &Visitor, id: WebhookId, from: ReplayWebhook) -> Result<(), Error> {
+async fn start_replay(visitor: &Visitor, id: WebhookId, from: ReplayWebhook) -> Result<(), Error> {
     let change = visitor.change(None).await?;
     webhooks::replay(change, &visitor.app.secrets, id, from).await.map(drop)
 }

@@ -94,7 +94,7 @@ pub struct BatchHit {
 
 /// A row: a user, or the absence of one, with one of the user's licenses if there are any. Only the
 /// first row of a key contains the key's data.
-struct Row {
+struct HitRow {
     slot: BatchSlot,
     auth: Option<KeyAuth>,
     user_id: Option<UserId>,
@@ -145,7 +145,7 @@ where
     }
 }
 
-impl<'r, R: sqlx::Row> FromRow<'r, R> for Row
+impl<'r, R: sqlx::Row> FromRow<'r, R> for HitRow
 where
     AssignedLicense: FromRow<'r, R>,
     KeyAuth: FromRow<'r, R>,
@@ -194,7 +194,7 @@ type PackedTerms = (
 );
 type PackedSeat = (Uuid, i64, i64);
 
-impl TryFrom<Packed> for Row {
+impl TryFrom<Packed> for HitRow {
     type Error = OutOfRange;
 
     fn try_from(Packed(slot, key, user, license, seat): Packed) -> Result<Self, OutOfRange> {
@@ -333,7 +333,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
             "order by key_at, user_at, s.place, s.id"
         ),
     };
-    let rows = conn.query(FIND).bind(Json(&batch.keys)).fetch_packed::<Row, Packed>().await?;
+    let rows = conn.query(FIND).bind(Json(&batch.keys)).fetch_packed::<HitRow, Packed>().await?;
     let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
     let mut auth = None;
     for row in rows {

@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 
 use crate::bench::Bench;
-use crate::rounds::{Row, Target, interleave};
+use crate::rounds::{RoundRow, Target, interleave};
 use crate::seed::Size;
 use crate::stages::CONNECTIONS;
 use crate::stats::Series;
@@ -19,14 +19,14 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Vec<(Subject, Series)>> {
         };
         servers.push((subject, [server]));
     }
-    let rows = servers.iter().map(|(subject, servers)| Row {
+    let rows = servers.iter().map(|(subject, servers)| RoundRow {
         name: subject.name(),
         target: Target::Servers { servers, answers: subject.answers() },
         connections: CONNECTIONS,
         keys: &bench.key_file,
         users: 0..bench.plan.users,
     });
-    let rows: Vec<Row<'_>> = rows.collect();
+    let rows: Vec<RoundRow<'_>> = rows.collect();
     let cores = std::thread::available_parallelism()?.get();
     let _loops = (0..cores).map(|_| BusyLoop::start()).collect::<anyhow::Result<Vec<_>>>()?;
     let all = interleave(bench, "busy", &rows).await?;

@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::pgbench::Pgbench;
 use crate::process::Server;
 use crate::report::say;
-use crate::rounds::{Row, Target, interleave};
+use crate::rounds::{RoundRow, Target, interleave};
 use crate::seed::Size;
 use crate::stats::Series;
 use crate::subject::Subject;
@@ -35,7 +35,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Throughput> {
                 Running::Pgbench(pgbench) => Target::Pgbench(pgbench),
             };
             keys.push((subject, connections));
-            rows.push(Row {
+            rows.push(RoundRow {
                 name: subject.name(),
                 target,
                 connections,

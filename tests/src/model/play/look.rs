@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::{Activation, ActivationId, AssignmentId, LicenseId, MaxSeats, Timestamp};
 use serde_json::from_value;
 
-use super::super::rules::{HeldLicense, State};
+use super::super::rules::{HeldLicense, ModelState};
 use super::super::scenario::{LICENSES, Terms};
-use super::{AWAY, Game, expiry, place};
+use super::{AWAY, Run, expiry, place};
 
 #[derive(sqlx::FromRow)]
 struct StoredLicense {
@@ -29,12 +29,12 @@ type StoredLink =
 
 #[derive(Debug)]
 pub struct Snapshot {
-    pub state: State,
+    pub state: ModelState,
     /// When each seat was last seen.
     pub checked: BTreeMap<ActivationId, Timestamp>,
 }
 
-impl Game {
+impl Run {
     /// Reads everything, past all of licd's code, and fails when it cannot be. The times of the last
     /// checks alone are those that the nodes show, the latest of them.
     pub async fn look(&self) -> Snapshot {
@@ -118,13 +118,13 @@ impl Game {
 }
 
 /// The licenses alone.
-fn state_of(licenses: &[StoredLicense]) -> State {
+fn state_of(licenses: &[StoredLicense]) -> ModelState {
     let terms = licenses.iter().map(|license| Terms {
         status: license.status.parse().unwrap(),
         max_seats: license.max_seats.map(MaxSeats::get),
         expiry: expiry(license.expires_at),
     });
-    State {
+    ModelState {
         licenses: terms.collect(),
         floating: licenses.iter().map(|it| it.seat_idle_minutes.is_some()).collect(),
         has_grace: licenses.iter().map(|it| it.grace_days.is_some()).collect(),

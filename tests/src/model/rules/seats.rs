@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{ActivationId, AssignmentId};
 
-use super::{CallResult, HeldLicense, State};
+use super::{CallResult, HeldLicense, ModelState};
 
-impl State {
+impl ModelState {
     /// The seat is not idle any more: it was checked, or is gone.
     pub(super) fn free(&mut self, seat: Option<ActivationId>) {
         for idle in self.idle.values_mut() {

@@ -54,7 +54,7 @@ async fn handshakes(stays: bool) -> usize {
     }
     let (tcp, peer) = listener.accept().await.unwrap();
     let (task, _) = AbortHandle::new_pair();
-    let connection = Arc::new(Connection::new(Arc::default(), peer, task));
+    let connection = Arc::new(TrackedConnection::new(Arc::default(), peer, task));
     let (proxies, limits) = (TrustedProxies::default(), ConnectionLimits::default());
     let protocol = Protocol::new(Router::new(), proxies, None, limits, 1);
     assert!(protocol.start_tls(Arc::new(config), tcp, &connection).await.is_none());

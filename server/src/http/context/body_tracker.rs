@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Error;
-use crate::http::waiting::{Standing, Waiting, hold};
+use crate::http::waiting::{Standing, WaitingBodies, hold};
 
 /// How long a caller waits for an answer, from the arrival of the request or, if that was later, of
 /// its body. Then the handler is cancelled, and its transaction rolled back.
@@ -35,15 +35,15 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_DRAINED: u64 = 16 * 1024 * 1024;
 
 /// A request's body as seen from outside its handler. None if the request has no body.
-pub struct Arrival(Option<Observed>);
+pub struct BodyTracker(Option<Observed>);
 
 struct Observed {
-    state: Arc<Mutex<State>>,
-    waiting: Option<Arc<Waiting>>,
+    state: Arc<Mutex<BodyState>>,
+    waiting: Option<Arc<WaitingBodies>>,
 }
 
 #[derive(Default)]
-struct State {
+struct BodyState {
     /// The handler waits for the caller to send more.
     is_awaited: bool,
     /// When that ended the last time.
@@ -55,18 +55,18 @@ struct State {
 }
 
 /// Puts a body into the request that can be observed.
-pub fn observe(request: Request) -> (Request, Arrival) {
+pub fn observe(request: Request) -> (Request, BodyTracker) {
     if request.body().is_end_stream() {
-        return (request, Arrival(None));
+        return (request, BodyTracker(None));
     }
     let is_held_back = request.headers().contains_key(EXPECT);
-    let state = Arc::new(Mutex::new(State { is_held_back, ..State::default() }));
+    let state = Arc::new(Mutex::new(BodyState { is_held_back, ..BodyState::default() }));
     let observed = Observed { state: state.clone(), waiting: request.extensions().get().cloned() };
     let request = request.map(|body| Body::new(ObservedBody { body: Some(body), state }));
-    (request, Arrival(Some(observed)))
+    (request, BodyTracker(Some(observed)))
 }
 
-impl Arrival {
+impl BodyTracker {
     /// Runs the handler until its answer is due; an answer that is not there then is a 503. The
     /// time in which the handler waits for the caller's body does not count.
     pub async fn answer_in_time(
@@ -129,10 +129,10 @@ async fn drain(body: &mut Body) -> bool {
     false
 }
 
-/// A body that notes how it arrives, and leaves what was not read of it in [`State`].
+/// A body that notes how it arrives, and leaves what was not read of it in [`BodyState`].
 struct ObservedBody {
     body: Option<Body>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<BodyState>>,
 }
 
 impl HttpBody for ObservedBody {
@@ -201,12 +201,12 @@ mod tests {
     /// What a request gets whose answer was due long ago and whose handler reads and answers
     /// nothing.
     async fn overdue_answer(request: Request) -> Response {
-        let (request, arrival) = observe(request);
+        let (request, body_tracker) = observe(request);
         let handler = async move {
             let _request = request;
             pending().await
         };
-        arrival.answer_in_time(long_ago(), handler).await
+        body_tracker.answer_in_time(long_ago(), handler).await
     }
 
     #[tokio::test]
@@ -224,14 +224,14 @@ mod tests {
     /// place.
     #[tokio::test]
     async fn a_refused_request_makes_room() {
-        let waiting = Arc::new(Waiting::on(2));
+        let waiting = Arc::new(WaitingBodies::on(2));
         let refuse = async |error: Error| {
             let (mut request, _sender) = request();
             request.extensions_mut().insert(waiting.clone());
-            let (request, arrival) = observe(request);
+            let (request, body_tracker) = observe(request);
             drop(request);
             let mut headers = HeaderMap::new();
-            arrival.finish(Some(&error), &mut headers).await;
+            body_tracker.finish(Some(&error), &mut headers).await;
             headers[CONNECTION] == "close"
         };
         let (mut first, mut second) =
@@ -248,9 +248,9 @@ mod tests {
     #[tokio::test]
     async fn the_time_of_a_body_on_its_way_does_not_count() {
         let (request, sender) = request();
-        let (request, arrival) = observe(request);
+        let (request, body_tracker) = observe(request);
         let (reading, has_read) = oneshot::channel();
-        let (go_on, may_go_on) = oneshot::channel::<()>();
+        let (resume, may_go_on) = oneshot::channel::<()>();
         let handler = async move {
             let body = request.into_body().collect().await.unwrap().to_bytes();
             reading.send(body).unwrap();
@@ -261,10 +261,10 @@ mod tests {
             tokio::task::yield_now().await;
             sender.send("body".into()).unwrap();
             assert_eq!(has_read.await.unwrap(), "body");
-            go_on.send(()).unwrap();
+            resume.send(()).unwrap();
         };
         let (response, ()) =
-            future::join(arrival.answer_in_time(long_ago(), handler), caller).await;
+            future::join(body_tracker.answer_in_time(long_ago(), handler), caller).await;
         assert_eq!(response.status(), 200);
     }
 }

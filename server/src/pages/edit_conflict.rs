@@ -23,7 +23,7 @@ pub async fn explain<T>(
     let of_record = EventQuery { subject: Some(record.to_string()), ..EventQuery::default() };
     let newest = Page::newest_first(None, 1);
     Err(Stop::Fail(match events::page(view, of_record, newest).await.as_deref() {
-        Ok([last]) => Error::ChangedMeanwhile(format!(
+        Ok([last]) => Error::EditConflict(format!(
             ", by {}: {}. Save again to set what you entered; all else stays as the page shows it",
             actor(&last.actor),
             changes(last).join("; ")
