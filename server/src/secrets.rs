@@ -1,8 +1,8 @@
-//! Encryption of secrets at rest that licd must read again, such as the secrets that sign webhooks. The
-//! key is in a file and not in the database, so a stolen backup does not reveal the secrets.
+//! Encryption of secrets at rest that licd must read again, such as the secrets that sign webhooks.
+//! The key is in a file and not in the database, so a stolen backup does not reveal the secrets.
 //!
-//! Each line of the file is a secret key. The first one seals, and all of them open. licd reads the file
-//! at the start, and again when a value needs a key that was not in the file.
+//! Each line of the file is a secret key. The first one seals, and all of them open. licd reads the
+//! file at the start, and again when a value needs a key that was not in the file.
 
 mod seal;
 
@@ -98,8 +98,8 @@ impl SecretKeys {
         Self::of(KeyFile { path, is_own: false })
     }
 
-    /// Reads the keys of the file next to an SQLite database. licd creates the file when it first needs a
-    /// key.
+    /// Reads the keys of the file next to an SQLite database. licd creates the file when it first
+    /// needs a key.
     pub fn for_database(database: &Path) -> Result<Self, FileError> {
         Self::of(KeyFile { path: Self::path_for_database(database), is_own: true })
     }
@@ -111,7 +111,8 @@ impl SecretKeys {
         name.into()
     }
 
-    /// Creates a file with a new key, atomically and readable only by its owner. Never replaces a file.
+    /// Creates a file with a new key, atomically and readable only by its owner. Never replaces a
+    /// file.
     pub fn create(path: &Path) -> io::Result<()> {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -156,8 +157,8 @@ impl SecretKeys {
         self.0.loaded.lock().keys.clone()
     }
 
-    /// Seals a secret with the first key. On SQLite, first creates the file if there is none, unless a
-    /// value `is_sealed` already. Then the file was lost, and a new file would hide that.
+    /// Seals a secret with the first key. On SQLite, first creates the file if there is none,
+    /// unless a value `is_sealed` already. Then the file was lost, and a new file would hide that.
     pub async fn seal(
         &self,
         secret: &[u8],

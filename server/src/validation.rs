@@ -1,8 +1,9 @@
 //! Validations: the decision, and the batches that make it fast.
 //!
 //! [`verdict`] makes the decision, without SQL or a clock. `reading` decides many requests together
-//! and writes nothing. Requests that need a new user or a seat go on to `claims`. Data that need not be
-//! on disk before the response is collected in memory: [`last_checks`] and [`outcome_counts`].
+//! and writes nothing. Requests that need a new user or a seat go on to `claims`. Data that need
+//! not be on disk before the response is collected in memory: [`last_checks`] and
+//! [`outcome_counts`].
 
 mod batch;
 mod claims;

@@ -10,8 +10,8 @@ use super::source::{ColumnMapping, METADATA, USER_TITLES, UserFile, UserRow};
 use crate::noun::spelled;
 use crate::output::normalized;
 
-/// The columns besides the user's that are read, as [`normalized`] writes them, and those that lists of
-/// the service have besides.
+/// The columns besides the user's that are read, as [`normalized`] writes them, and those that
+/// lists of the service have besides.
 const FIELDS: [&str; 3] = ["email", "name", "metadata"];
 const OF_SERVICE: [&str; 4] = ["id", "tenantid", "createdat", "updatedat"];
 

@@ -18,8 +18,8 @@ use crate::terminal::unreadable;
 /// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
 
-/// The columns of the user, as [`normalized`] writes them. Where a record of the service has both, its
-/// userId is the service's own id.
+/// The columns of the user, as [`normalized`] writes them. Where a record of the service has both,
+/// its userId is the service's own id.
 pub(super) const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
 
 /// How the columns of single entries of metadata begin.

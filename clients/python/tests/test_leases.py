@@ -132,7 +132,7 @@ def test_one_boot_in_2036_ends_one_lease_and_nothing_more():
     machine.plug_in()
     assert machine.ask(user) == ("valid", "fresh")
     machine.unplug()
-    assert machine.ask(user) == ("valid", "lease"), "the next one counts anew"
+    assert machine.ask(user) == ("valid", "lease"), "the next lease starts its own count"
 
 
 def test_a_slow_clock_does_not_matter():

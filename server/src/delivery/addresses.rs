@@ -1,6 +1,6 @@
-//! Rules for the addresses that a webhook may reach: public addresses that the operator does not deny,
-//! and addresses that the operator allows. Without these rules, a tenant could send requests to
-//! machines of the operator's network and read their responses.
+//! Rules for the addresses that a webhook may reach: public addresses that the operator does not
+//! deny, and addresses that the operator allows. Without these rules, a tenant could send requests
+//! to machines of the operator's network and read their responses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -55,9 +55,9 @@ pub async fn blocked(
 }
 
 impl Batch {
-    /// Reads the next batch: events of blocked subjects, or events after the cursor. Never both, because
-    /// a subject is unblocked when its lane reaches the cursor, which must not move in the meantime.
-    /// For a failing receiver, the batch is a probe.
+    /// Reads the next batch: events of blocked subjects, or events after the cursor. Never both,
+    /// because a subject is unblocked when its lane reaches the cursor, which must not move in the
+    /// meantime. For a failing receiver, the batch is a probe.
     pub async fn read(
         conn: &mut Conn,
         due: &DueWebhook,
@@ -130,8 +130,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Shortens the page to end at the first event of the last probed subject. Other events in between
-    /// stay in the page, but are not sent.
+    /// Shortens the page to end at the first event of the last probed subject. Other events in
+    /// between stay in the page, but are not sent.
     fn probe(&mut self) {
         let mut subjects = BTreeSet::new();
         let mut last = 0;

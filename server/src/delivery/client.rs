@@ -162,8 +162,8 @@ impl Client {
         hasty.send(&mut None, url, secrets, message).await
     }
 
-    /// Sends a message, over `connection` if that is still open. Leaves a connection that can be reused
-    /// in `connection`, or `None`.
+    /// Sends a message, over `connection` if that is still open. Leaves a connection that can be
+    /// reused in `connection`, or `None`.
     pub async fn send(
         &self,
         connection: &mut Option<ReceiverConnection>,

@@ -112,8 +112,8 @@ impl Connector {
         Ok((Box::new(secured), peer))
     }
 
-    /// Returns the addresses of the host that webhooks may reach. Plain HTTP requires that the operator
-    /// allows all addresses of the host.
+    /// Returns the addresses of the host that webhooks may reach. Plain HTTP requires that the
+    /// operator allows all addresses of the host.
     async fn addresses(
         &self,
         tenant: TenantId,

@@ -151,7 +151,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn names_that_hang_delay_no_other_tenant() {
-        // With five hostile tenants, their shares leave permits free. With twelve, fair waiting helps.
+        // With five hostile tenants, their shares leave permits free. With twelve, fair waiting
+        // helps.
         for (hostile, bound) in [(5, 1), (12, 21)] {
             let lookups = Lookups::with_resolver(resolve);
             let hostile: Vec<_> = (0..hostile).map(|_| tenant()).collect();

@@ -1,5 +1,5 @@
-//! A delivery to one webhook, for at most ten seconds. Events of one subject are sent one after another,
-//! and subjects in parallel.
+//! A delivery to one webhook, for at most ten seconds. Events of one subject are sent one after
+//! another, and subjects in parallel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,8 +157,8 @@ impl Delivery {
         self.began.elapsed() >= MAX_DURATION || self.shared.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Sends a batch in lanes, and returns the attempts by sequence. A receiver gets one request at a time
-    /// until it has responded to one promptly.
+    /// Sends a batch in lanes, and returns the attempts by sequence. A receiver gets one request at
+    /// a time until it has responded to one promptly.
     async fn send(&self, batch: &Batch) -> BTreeMap<i64, DeliveryAttempt> {
         let shared = LaneState {
             connections: Mutex::default(),

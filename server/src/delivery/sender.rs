@@ -1,5 +1,6 @@
-//! Polls for webhooks with events to send, claims them, and starts a delivery for each. A claim ensures
-//! that one node at a time sends to a webhook. It expires after 30 s, in case the node crashes.
+//! Polls for webhooks with events to send, claims them, and starts a delivery for each. A claim
+//! ensures that one node at a time sends to a webhook. It expires after 30 s, in case the node
+//! crashes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

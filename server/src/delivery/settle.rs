@@ -85,8 +85,8 @@ impl Settlements {
     }
 }
 
-/// Writes results. Returns for each whether its claim is still valid. If not, nothing of that result is
-/// written, because the webhook was changed or another node has claimed it.
+/// Writes results. Returns for each whether its claim is still valid. If not, nothing of that
+/// result is written, because the webhook was changed or another node has claimed it.
 async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a BatchResult>) -> db::Result<Vec<bool>> {
     let mut tx = db.begin().await?;
     let (mut valid, mut events) = (Vec::new(), Vec::new());

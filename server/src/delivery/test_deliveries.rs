@@ -37,8 +37,8 @@ impl Drop for TestDelivery {
 }
 
 impl TestDeliveries {
-    /// Begins a test delivery. Fails if another one to this webhook is under way, or if the tenant has
-    /// begun too many.
+    /// Begins a test delivery. Fails if another one to this webhook is under way, or if the tenant
+    /// has begun too many.
     pub fn begin(&self, tenant: TenantId, webhook: WebhookId) -> Result<TestDelivery, Error> {
         self.begin_at(tenant, webhook, Instant::now())
     }

@@ -14,8 +14,8 @@ use crate::error::Error;
 /// Maximum number of waiters of a semaphore.
 const MAX_WAITING: usize = 4096;
 
-/// A semaphore whose waiters are served as [`FairQueue`] does. Lanes are usually tenants. Clones share
-/// the permits.
+/// A semaphore whose waiters are served as [`FairQueue`] does. Lanes are usually tenants. Clones
+/// share the permits.
 pub struct FairSemaphore<K: Copy + Eq + Hash = TenantId, Q: Copy + Eq + Hash = ()>(
     Arc<Mutex<SemaphoreState<K, Q>>>,
 );

@@ -203,8 +203,8 @@ fn claimable_key(key: &str) -> String {
 
 fn lease_running(until: Timestamp) -> String {
     format!(
-        "A lease holds the seat until {until}, and nobody can end it before. With leases=drop the \
-         seat is taken away all the same"
+        "A lease holds the seat until {until}. To free the seat earlier, send leases=drop; the user \
+         may then stay licensed offline until that time"
     )
 }
 

@@ -28,8 +28,8 @@ pub struct Change {
     drops_leases: bool,
     /// Checks of seats that are not in the database yet.
     pub(super) last_checks: Arc<LastChecks>,
-    /// Time of the change. It is read after the transaction has begun, so that a change is not dated before
-    /// those that it waited for.
+    /// Time of the change. It is read after the transaction has begun, so that a change is not
+    /// dated before those that it waited for.
     pub now: Timestamp,
 }
 
@@ -72,8 +72,8 @@ impl Change {
         Self { now, ..Self::new(tx, origin, None, Arc::default()) }
     }
 
-    /// Makes the change depend on the state of the record that the caller saw. Operations that change or
-    /// delete one record call [`check`](Self::check).
+    /// Makes the change depend on the state of the record that the caller saw. Operations that
+    /// change or delete one record call [`check`](Self::check).
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected, ..self }
     }
@@ -92,8 +92,8 @@ impl Change {
         self.expected.check(record)
     }
 
-    /// Returns the time of a record's next state. It is later than `before`, because tags distinguish states
-    /// by this time.
+    /// Returns the time of a record's next state. It is later than `before`, because tags
+    /// distinguish states by this time.
     pub(super) fn time_after(&self, before: Timestamp) -> Timestamp {
         self.now.after(before)
     }
@@ -120,7 +120,8 @@ impl Change {
         self.finish(outcome, stored, events.into()).await
     }
 
-    /// Commits an outcome that contains a secret. For repeated requests, only the id of the record is stored.
+    /// Commits an outcome that contains a secret. For repeated requests, only the id of the record
+    /// is stored.
     pub async fn commit_secret<O: Outcome>(
         self,
         outcome: O,

@@ -12,8 +12,8 @@ use crate::error::Error;
 pub struct ETag(String);
 
 impl ETag {
-    /// Returns the tag of a record by the time of its last change. This time strictly increases with each
-    /// change, and a release that adds members does not change tags.
+    /// Returns the tag of a record by the time of its last change. This time strictly increases
+    /// with each change, and a release that adds members does not change tags.
     fn of(updated_at: Timestamp) -> Self {
         Self(updated_at.millis().to_string())
     }
@@ -25,8 +25,8 @@ impl fmt::Display for ETag {
     }
 }
 
-/// A record whose state has a tag. The tag covers only the stored record, not the seats that validations
-/// take or the last use of a key.
+/// A record whose state has a tag. The tag covers only the stored record, not the seats that
+/// validations take or the last use of a key.
 pub trait Tagged {
     /// Kind of record, for messages.
     const KIND: &'static str;
@@ -66,8 +66,8 @@ impl Tagged for Key {
 }
 
 /// State of the record that a change is based on. Handlers pass it to
-/// [`Change::expecting`](super::change::Change::expecting). The API reads it from `If-Match`, a page from
-/// a hidden field of its form.
+/// [`Change::expecting`](super::change::Change::expecting). The API reads it from `If-Match`, a
+/// page from a hidden field of its form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
     /// Any state.

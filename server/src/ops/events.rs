@@ -22,8 +22,8 @@ pub struct EventQuery {
     pub kinds: Vec<String>,
     /// Id of the subject.
     pub subject: Option<String>,
-    /// External ids of the user that the events are about, each with the range of sequences in which the
-    /// user had it; see [`periods_of`](super::renames::periods_of). `None` for all users.
+    /// External ids of the user that the events are about, each with the range of sequences in
+    /// which the user had it; see [`periods_of`](super::renames::periods_of). `None` for all users.
     pub user: Option<Vec<Period>>,
     pub times: EventTimes,
 }
@@ -35,12 +35,13 @@ pub struct EventTimes {
     from: Option<Timestamp>,
     /// Time before which all events are.
     to: Option<Timestamp>,
-    /// Range of sequences that contains all these events, to read no others. `None` for all sequences.
+    /// Range of sequences that contains all these events, to read no others. `None` for all
+    /// sequences.
     range: Option<Range<i64>>,
 }
 
-/// Maximum difference between the times of neighbouring events. Events are in the order of commit, but
-/// have the times of their requests.
+/// Maximum difference between the times of neighbouring events. Events are in the order of commit,
+/// but have the times of their requests.
 const MAX_DISORDER: Duration = Duration::minutes(1);
 
 impl EventTimes {
@@ -66,8 +67,8 @@ impl EventTimes {
     }
 }
 
-/// Fails if `after` is beyond the last event. The caller has then read another state of the database, such
-/// as one before a restore, and would miss events.
+/// Fails if `after` is beyond the last event. The caller has then read another state of the
+/// database, such as one before a restore, and would miss events.
 pub async fn refuse_ahead(view: &View, after: i64) -> Result<(), Error> {
     let (_, last) = events::bounds(&mut view.read().await?, view.scope).await?;
     if after > last { Err(Error::SequenceAhead(last)) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! Explanations of validations: the result in sentences, the verdict on each license, and remedies for a
-//! refused user.
+//! Explanations of validations: the result in sentences, the verdict on each license, and remedies
+//! for a refused user.
 
 mod lost_seat;
 mod namesakes;
@@ -109,8 +109,8 @@ fn show_checks(found: &mut [NamedLicense], checks: &LastChecks) {
     found.iter_mut().filter_map(|it| it.assigned.seat.as_mut()).for_each(|it| checks.show(it));
 }
 
-/// Returns the idle seats that a validation of this user could take over, and marks full licenses that
-/// have none.
+/// Returns the idle seats that a validation of this user could take over, and marks full licenses
+/// that have none.
 async fn find_idle(
     conn: &mut Conn,
     scope: Scope,
@@ -138,8 +138,8 @@ async fn find_idle(
     Ok(holders)
 }
 
-/// Returns the reason for a refused validation of this product, if it is refused, and the verdict on each
-/// license.
+/// Returns the reason for a refused validation of this product, if it is refused, and the verdict
+/// on each license.
 fn judge(
     found: &[NamedLicense],
     idle: &IdleHolders,
@@ -219,8 +219,8 @@ fn last_end(licenses: &[&License], now: Timestamp) -> Option<String> {
     ends.filter(|&end| end <= now).max().map(Timestamp::day)
 }
 
-/// Returns the verdict on a license in a sentence. `decisive` is the number of the license that is used,
-/// and `idle` are the seats that would be taken over.
+/// Returns the verdict on a license in a sentence. `decisive` is the number of the license that is
+/// used, and `idle` are the seats that would be taken over.
 fn sentence(
     verdict: Verdict,
     NamedLicense { assigned, product_name, .. }: &NamedLicense,
@@ -276,7 +276,7 @@ fn offline(assigned: &AssignedLicense, now: Timestamp) -> String {
 fn full(assigned: &AssignedLicense) -> String {
     let next = assigned.seats_idle_at.filter(|_| assigned.idle_time().is_some());
     let next = next.map_or_else(String::new, |at| {
-        format!(" They are floating, and the next one can become idle at {at}.")
+        format!(" The license is floating, and a seat can come free at {at}.")
     });
     match assigned.license.max_seats.map(MaxSeats::get) {
         Some(1) => format!("Another user holds the only seat.{next}"),

@@ -29,7 +29,8 @@ const BATCH: i64 = 500;
 /// A user to forget, who may be deleted already.
 #[derive(Clone)]
 pub struct Person {
-    /// Internal ids. There are several if users with the same external id were deleted one after another.
+    /// Internal ids. There are several if users with the same external id were deleted one after
+    /// another.
     ids: Vec<UserId>,
     /// Present and former external ids.
     external_ids: BTreeSet<ExternalId>,
@@ -113,8 +114,8 @@ pub async fn change_events(
     Ok(changed)
 }
 
-/// Removes the person's data from refusals. They have no internal id, so refusals of an external id that
-/// another user has now stay.
+/// Removes the person's data from refusals. They have no internal id, so refusals of an external id
+/// that another user has now stay.
 async fn change_refusals(
     ops: &Operations,
     origin: &Origin,

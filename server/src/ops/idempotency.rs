@@ -1,8 +1,8 @@
 //! Idempotent requests: they have their effect once, however often they are sent.
 //!
-//! A caller that lost a response cannot know whether the request succeeded. With an idempotency key it
-//! can send the request again: the outcome is stored in the same transaction as the effect, and returned
-//! again for a week. Validations need no key, because each is decided again.
+//! A caller that lost a response cannot know whether the request succeeded. With an idempotency key
+//! it can send the request again: the outcome is stored in the same transaction as the effect, and
+//! returned again for a week. Validations need no key, because each is decided again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub enum Idempotent<T> {
 }
 
 impl<T> Idempotent<T> {
-    /// Returns the outcome of an operation that shows a secret. Its response is never stored, so a second
-    /// request has failed with [`Error::ShownOnce`].
+    /// Returns the outcome of an operation that shows a secret. Its response is never stored, so a
+    /// second request has failed with [`Error::ShownOnce`].
     pub fn of_secret(self) -> Result<T, Error> {
         match self {
             Self::Done(outcome) => Ok(outcome),

@@ -37,8 +37,8 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, event).await?)
 }
 
-/// Locks the acting key, so that a revocation of the keys that it created misses none. Fails if the key was
-/// revoked since the request began.
+/// Locks the acting key, so that a revocation of the keys that it created misses none. Fails if the
+/// key was revoked since the request began.
 async fn lock_actor(change: &mut Change) -> Result<Option<KeyId>, Error> {
     let (own, Some(key)) = (change.scope(), change.actor_key()) else { return Ok(None) };
     if !keys::lock(change, own, key).await? {
@@ -131,14 +131,15 @@ pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
-/// Minimum remaining validity of an admin key that counts as a way back in. A day leaves time to create
-/// another key, and far exceeds differences between the clocks of nodes.
+/// Minimum remaining validity of an admin key that counts as a way back in. A day leaves time to
+/// create another key, and far exceeds differences between the clocks of nodes.
 const LASTING: TimeDelta = TimeDelta::days(1);
-/// Minimum overlap when the last lasting admin key is rolled, so that a caller that lost the response can
-/// roll it again.
+/// Minimum overlap when the last lasting admin key is rolled, so that a caller that lost the
+/// response can roll it again.
 const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
 
-/// The tenant's live admin keys. They are locked, so that two requests cannot remove each other's last key.
+/// The tenant's live admin keys. They are locked, so that two requests cannot remove each other's
+/// last key.
 struct Admins {
     keys: Vec<(KeyId, Option<Timestamp>)>,
     now: Timestamp,
@@ -159,8 +160,8 @@ impl Admins {
     }
 }
 
-/// Creates the key's successor. Only this result shows it. The old key expires after the overlap, or is
-/// revoked if there is none.
+/// Creates the key's successor. Only this result shows it. The old key expires after the overlap,
+/// or is revoked if there is none.
 pub async fn roll(
     mut change: Change,
     id: KeyId,
@@ -194,8 +195,8 @@ pub async fn roll(
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, events).await?)
 }
 
-/// Revokes the key and, with `made`, the keys that it created. Every request that starts after this returns
-/// is refused.
+/// Revokes the key and, with `made`, the keys that it created. Every request that starts after this
+/// returns is refused.
 pub async fn revoke(
     mut change: Change,
     id: KeyId,
@@ -228,8 +229,8 @@ pub async fn revoke(
     Ok(change.commit(Changed(key), events).await?)
 }
 
-/// Returns all keys that a key created, directly or through other keys. They are locked, so that none of
-/// them can create another key in the meantime.
+/// Returns all keys that a key created, directly or through other keys. They are locked, so that
+/// none of them can create another key in the meantime.
 async fn lock_made_by(change: &mut Change, id: KeyId) -> Result<Vec<(Key, Scope)>, Error> {
     let own = change.scope();
     let mut locked = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Leases: signed results of validations, with which an application is licensed offline until the lease
-//! ends. The seat stays taken until then. To free the seat earlier, send `leases=drop`.
+//! Leases: signed results of validations, with which an application is licensed offline until the
+//! lease ends. The seat stays taken until then. To free the seat earlier, send `leases=drop`.
 
 use chrono::TimeDelta;
 use common::{
@@ -39,7 +39,8 @@ pub struct LeaseOptions<'a> {
     pub device: Option<&'a DeviceName>,
     /// Whether the caller may exceed the duration that the license offers.
     pub is_admin: bool,
-    /// Checks that the caller's key may cause another event now. Called only if there is one to record.
+    /// Checks that the caller's key may cause another event now. Called only if there is one to
+    /// record.
     pub admits_event: &'a (dyn Fn() -> Result<(), Error> + Sync),
 }
 
@@ -51,7 +52,8 @@ pub enum Issued {
     Outdated,
 }
 
-/// Issues a lease to a user who was just validated and holds this seat. Writes nothing if it issues none.
+/// Issues a lease to a user who was just validated and holds this seat. Writes nothing if it issues
+/// none.
 pub async fn issue(
     ops: &Operations,
     origin: Origin,
@@ -240,8 +242,8 @@ pub async fn running(
     Ok(found.records)
 }
 
-/// Fails if a lease holds one of the seats, unless the change drops leases. Returns the events of dropped
-/// leases.
+/// Fails if a lease holds one of the seats, unless the change drops leases. Returns the events of
+/// dropped leases.
 pub(super) fn drop_running<'a>(
     change: &Change,
     seats: impl IntoIterator<Item = (&'a License, &'a ExternalId, &'a Activation)>,

@@ -198,9 +198,9 @@ pub struct Claimed {
     pub seats_reclaimed: u64,
 }
 
-/// Assigns the license of the key to the user, who is created if unknown, and takes a seat, all in one
-/// change. A full license is refused, unless its seats are floating. Returns `None` if the user got the
-/// license in the meantime; a validation then has the result.
+/// Assigns the license of the key to the user, who is created if unknown, and takes a seat, all in
+/// one change. A full license is refused, unless its seats are floating. Returns `None` if the user
+/// got the license in the meantime; a validation then has the result.
 pub async fn claim(
     mut change: Change,
     license: LicenseId,
@@ -211,7 +211,8 @@ pub async fn claim(
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock_with_seats(&mut change, scope, license).await?;
     let license = license.ok_or(UNKNOWN)?;
-    // Read again under the lock, because the key may have been revoked, replaced or used in the meantime.
+    // Read again under the lock, because the key may have been revoked, replaced or used in the
+    // meantime.
     let hash = hash(&claim.key);
     let known = license_keys::find_by_hash(&mut change, scope, &hash, Some(&claim.user_id)).await?;
     let known = known.ok_or(UNKNOWN)?;

@@ -179,7 +179,8 @@ async fn matching(
     Ok(found.records)
 }
 
-/// Returns the licenses that expire in a period, soonest first, after the one with this expiry and id.
+/// Returns the licenses that expire in a period, soonest first, after the one with this expiry and
+/// id.
 pub async fn by_expiry(
     view: View,
     filter: ExpiryFilter,
@@ -208,8 +209,8 @@ pub async fn full(
     Ok(found.records)
 }
 
-/// Returns the assignments of the license with users and seats, optionally only those claimed with one
-/// key. Empty if the license does not exist.
+/// Returns the assignments of the license with users and seats, optionally only those claimed with
+/// one key. Empty if the license does not exist.
 pub async fn assignments(
     view: View,
     id: LicenseId,
@@ -224,8 +225,8 @@ pub async fn assignments(
     Ok(page)
 }
 
-/// Returns the users who hold a seat on the license, in the order of their seats. Empty if the license does
-/// not exist.
+/// Returns the users who hold a seat on the license, in the order of their seats. Empty if the
+/// license does not exist.
 pub async fn holders(
     view: View,
     id: LicenseId,

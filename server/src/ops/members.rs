@@ -6,8 +6,8 @@ use common::{MaxSeats, Metadata, MetadataPatch, SeatIdleMinutes, Terms};
 
 use crate::error::Error;
 
-/// Fails if an update both sets and clears a member. Called before any lookup, because such a request is
-/// invalid in every state.
+/// Fails if an update both sets and clears a member. Called before any lookup, because such a
+/// request is invalid in every state.
 pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
     clear: &[F],
     given: &[(F, bool)],

@@ -1,5 +1,5 @@
-//! Records which nodes serve a PostgreSQL database with which secret keys, so that no node replaces a value
-//! that another node can open. An SQLite database has one node, so nothing is recorded.
+//! Records which nodes serve a PostgreSQL database with which secret keys, so that no node replaces
+//! a value that another node can open. An SQLite database has one node, so nothing is recorded.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

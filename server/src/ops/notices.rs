@@ -14,16 +14,16 @@ use crate::store::notices::{self, End, Reached};
 
 /// Maximum number of notices per transaction, because it holds SQLite's only writer.
 const BATCH: usize = 500;
-/// Delay of a notice after its time, because a request under way may still change an end that has just
-/// passed.
+/// Delay of a notice after its time, because a request under way may still change an end that has
+/// just passed.
 const DELAY: TimeDelta = TimeDelta::seconds(2);
-/// Maximum delay of a notice. Notices that are overdue by more are skipped, for example after licd was down
-/// for weeks.
+/// Maximum delay of a notice. Notices that are overdue by more are skipped, for example after licd
+/// was down for weeks.
 const MAX_DELAY: TimeDelta = TimeDelta::days(7);
 const MAX_NOTICES: usize = 10;
 
-/// Notices that licd records: the numbers of days before an end, the largest first. `None` turns off all
-/// notices, those of the end itself included.
+/// Notices that licd records: the numbers of days before an end, the largest first. `None` turns
+/// off all notices, those of the end itself included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiryNotices(Option<Vec<u16>>);
 

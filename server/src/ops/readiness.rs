@@ -1,8 +1,8 @@
-//! Readiness: whether this node can read its database, which is enough for most validations, and whether
-//! it can write to it.
+//! Readiness: whether this node can read its database, which is enough for most validations, and
+//! whether it can write to it.
 //!
-//! A probe is a small read and a small write. It runs at most five times a second. Callers that wait share
-//! its result, which is never older than their request.
+//! A probe is a small read and a small write. It runs at most five times a second. Callers that
+//! wait share its result, which is never older than their request.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -57,8 +57,8 @@ impl Ability {
         Self { kind, probed: Mutex::default(), failed_at: BlockingMutex::default() }
     }
 
-    /// Records the outcome of a batch of validations, because on a full disk a probe may succeed although a
-    /// larger write fails.
+    /// Records the outcome of a batch of validations, because on a full disk a probe may succeed
+    /// although a larger write fails.
     pub fn record_batch(&self, outcome: Result<(), &Error>) {
         let mut failed_at = self.failed_at.lock();
         match outcome {

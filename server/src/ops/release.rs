@@ -21,8 +21,8 @@ pub struct Releasable {
     licenses: Vec<LicenseId>,
 }
 
-/// Finds the floating seats that the user holds, optionally of one product. `None` if there are none, so
-/// that nothing is written.
+/// Finds the floating seats that the user holds, optionally of one product. `None` if there are
+/// none, so that nothing is written.
 pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, Error> {
     let mut conn = view.read().await?;
     let Some(user) = users::find_external(&mut conn, view.scope, &request.user_id).await? else {
@@ -38,7 +38,8 @@ pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, E
     Ok((!licenses.is_empty()).then_some(Releasable { user: user.id, licenses }))
 }
 
-/// Frees the seats that no lease holds and that were not checked since the application's last response.
+/// Frees the seats that no lease holds and that were not checked since the application's last
+/// response.
 pub async fn release(
     mut change: Change,
     request: &Release,

@@ -1,5 +1,5 @@
-//! Present and former external ids of a user. The events of renames show when the user had each of them,
-//! so a user keeps the history under a new external id.
+//! Present and former external ids of a user. The events of renames show when the user had each of
+//! them, so a user keeps the history under a new external id.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ pub struct Period {
     pub sequences: Range<i64>,
 }
 
-/// Returns the periods for a text, oldest first: those of the user with this id or external id, or of the
-/// last user who had this external id. If no such user exists, one period covers all events with the
-/// external id.
+/// Returns the periods for a text, oldest first: those of the user with this id or external id, or
+/// of the last user who had this external id. If no such user exists, one period covers all events
+/// with the external id.
 pub async fn periods_of(view: &View, text: &str) -> Result<Vec<Period>, Error> {
     let Ok(external_id) = text.parse::<ExternalId>() else { return Ok(Vec::new()) };
     let (mut conn, scope) = (view.snapshot().await?, view.scope);

@@ -1,8 +1,8 @@
-//! Sessions of the dashboard. A session is opened with an API key, and lasts 12 hours or as long as the
-//! key.
+//! Sessions of the dashboard. A session is opened with an API key, and lasts 12 hours or as long as
+//! the key.
 //!
-//! The browser has a token, and licd stores only its hash. Every request looks up the session together
-//! with its key, so revoking a key ends its sessions.
+//! The browser has a token, and licd stores only its hash. Every request looks up the session
+//! together with its key, so revoking a key ends its sessions.
 
 use chrono::Duration;
 use common::{ApiKey, KeyId, Mode, Role, SessionId, Timestamp};
@@ -30,8 +30,8 @@ const TOKEN_BYTES: usize = 32;
 
 const NOT_FOUND: Error = Error::NotFound("session");
 
-/// Proves that a request belongs to a session. It has no `Debug` or `Display`, so it cannot get into a log
-/// by accident.
+/// Proves that a request belongs to a session. It has no `Debug` or `Display`, so it cannot get
+/// into a log by accident.
 pub struct SessionToken(String);
 
 impl SessionToken {

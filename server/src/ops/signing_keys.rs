@@ -80,8 +80,8 @@ fn generate() -> Option<(Zeroizing<Vec<u8>>, PublicKey)> {
     Some((private, key.public_key().as_ref().to_vec().try_into().ok()?))
 }
 
-/// Creates a key. Fails with a conflict if the world has one in this state, because another request has
-/// created it in the meantime.
+/// Creates a key. Fails with a conflict if the world has one in this state, because another request
+/// has created it in the meantime.
 async fn add(
     change: &mut Change,
     keys: &SecretKeys,
@@ -133,8 +133,8 @@ async fn set_state(
     Ok((after, event))
 }
 
-/// Retires the active key, makes the standby key active, and creates another standby key. Fails if the
-/// named key is no longer the standby key.
+/// Retires the active key, makes the standby key active, and creates another standby key. Fails if
+/// the named key is no longer the standby key.
 pub async fn rotate(
     mut change: Change,
     keys: &SecretKeys,

@@ -1,5 +1,5 @@
-//! Finds users that a text may mean although it is not an external id: it differs in case or punctuation,
-//! is an email or a name, or has a typo.
+//! Finds users that a text may mean although it is not an external id: it differs in case or
+//! punctuation, is an email or a name, or has a typo.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ const MAX_USERS: usize = 3;
 /// Maximum number of phrases that a search reads.
 const READ: i64 = 100;
 
-/// Returns the most similar users, the closest first. If the text is the name of some users, returns only
-/// those. Never returns the user with this external id.
+/// Returns the most similar users, the closest first. If the text is the name of some users,
+/// returns only those. Never returns the user with this external id.
 pub async fn find(conn: &mut Conn, scope: Scope, text: &str) -> db::Result<Vec<User>> {
     let Some(wanted) = phrases::phrase(text) else { return Ok(Vec::new()) };
     let mut found: Vec<(usize, User)> = Vec::new();

@@ -23,8 +23,8 @@ pub enum TenantError {
     Database(#[from] sqlx::Error),
 }
 
-/// Creates a tenant with its first live admin key, and returns both. Rolls back unless `show`, which runs
-/// last, returns true, because a key that no person has seen cannot be revoked.
+/// Creates a tenant with its first live admin key, and returns both. Rolls back unless `show`,
+/// which runs last, returns true, because a key that no person has seen cannot be revoked.
 pub async fn create(
     db: &Db,
     name: Name,
@@ -44,9 +44,9 @@ pub async fn create(
     Ok((new.commit().await?, key))
 }
 
-/// Creates the tenant `default` with this live admin key if there are no tenants yet. Returns whether it
-/// did. Rolls back unless `announce`, which runs last, returns true, because a key that no person has seen
-/// would lock out the operator.
+/// Creates the tenant `default` with this live admin key if there are no tenants yet. Returns
+/// whether it did. Rolls back unless `announce`, which runs last, returns true, because a key that
+/// no person has seen would lock out the operator.
 pub async fn bootstrap(
     db: &Db,
     key: &ApiKey,
@@ -107,8 +107,8 @@ pub struct NewKey {
     pub mode: Mode,
 }
 
-/// Creates a key for the tenant with that name or id, for example if all keys are lost. Rolls back unless
-/// `show`, which runs last, returns true.
+/// Creates a key for the tenant with that name or id, for example if all keys are lost. Rolls back
+/// unless `show`, which runs last, returns true.
 pub async fn create_key(
     db: &Db,
     tenant: &str,

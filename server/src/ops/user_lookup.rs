@@ -1,5 +1,5 @@
-//! Finds users by what people type. Applications send exact ids, but people type extra blanks, an email, a
-//! name, or other case.
+//! Finds users by what people type. Applications send exact ids, but people type extra blanks, an
+//! email, a name, or other case.
 
 use std::collections::HashSet;
 
@@ -35,8 +35,8 @@ impl TypedUsers {
         ids.join("\n")
     }
 
-    /// Returns all users, one per line, with each unknown id replaced by the similar user. `None` if an unknown
-    /// id has no similar user or several.
+    /// Returns all users, one per line, with each unknown id replaced by the similar user. `None`
+    /// if an unknown id has no similar user or several.
     pub fn corrected(&self) -> Option<String> {
         let meant = |id: &ExternalId| {
             let unknown = self.unknown.iter().find(|unknown| unknown.id == *id);

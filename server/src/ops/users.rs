@@ -26,7 +26,8 @@ const TAKEN: Error = Error::Conflict("Another user has this externalId");
 /// PostgreSQL's code of a unique violation. SQLite has one writer, so none occurs there.
 pub(super) const UNIQUE_VIOLATION: &str = "23505";
 
-/// Number of phrases of a user that a text is expected to match, in a search that shows only some users.
+/// Number of phrases of a user that a text is expected to match, in a search that shows only some
+/// users.
 const PHRASES_OF_USER: i64 = 3;
 
 /// Creates the user, or updates an existing one, because a validation may have created it already.
@@ -63,8 +64,8 @@ async fn fill_in(
     Ok(change.commit(Upserted::Existing(user), events).await?)
 }
 
-/// Returns the user with this external id, locked, and whether it was created. The caller records the event
-/// of the creation.
+/// Returns the user with this external id, locked, and whether it was created. The caller records
+/// the event of the creation.
 pub(super) async fn ensure(
     change: &mut Change,
     external_id: &ExternalId,
@@ -151,9 +152,9 @@ pub struct FoundUsers {
     pub more_exist: bool,
 }
 
-/// Finds the user with exactly this external id, and at most `limit` others whose external id, email or
-/// name has a word that starts with the text. It is as fast if a million users match. There are no pages,
-/// because a longer text finds the rest.
+/// Finds the user with exactly this external id, and at most `limit` others whose external id,
+/// email or name has a word that starts with the text. It is as fast if a million users match.
+/// There are no pages, because a longer text finds the rest.
 pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
     let Some(search) = Search::parse(text).filter(|_| !text.contains('\0')) else {
         return Ok(FoundUsers { users: Vec::new(), more_exist: false });
@@ -163,8 +164,8 @@ pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Erro
         Ok(external_id) => users::find_external(&mut conn, view.scope, &external_id).await?,
         Err(_) => None,
     };
-    // A user may match by several phrases, and one of them may be the exact match. One more user shows
-    // whether there are others.
+    // A user may match by several phrases, and one of them may be the exact match. One more user
+    // shows whether there are others.
     let most = (limit + 2) * PHRASES_OF_USER;
     let mut others = users::search_some(&mut conn, view.scope, &search, most).await?;
     others.retain(|user| exact.as_ref().is_none_or(|exact| exact.id != user.id));
@@ -211,7 +212,8 @@ pub async fn update(
     Ok(change.commit(Changed(user), events).await?)
 }
 
-/// Deletes the user, unassigns all licenses and frees the seats. A later validation creates a new user.
+/// Deletes the user, unassigns all licenses and frees the seats. A later validation creates a new
+/// user.
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -253,8 +255,8 @@ fn held_on<'a>(
     })
 }
 
-/// Drops the user's leases, because applications with a lease use the former external id. The user keeps
-/// the seats.
+/// Drops the user's leases, because applications with a lease use the former external id. The user
+/// keeps the seats.
 async fn drop_leases(change: &mut Change, user: &User) -> Result<Vec<NewEvent>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let licenses = licenses::lock_of_user(change, scope, user.id).await?;

@@ -259,8 +259,8 @@ pub async fn delete(
     Ok(change.commit(Changed(record), event).await?)
 }
 
-/// Creates another secret, which only this result shows. Old secrets sign in addition until the overlap
-/// ends. Without an overlap they end immediately.
+/// Creates another secret, which only this result shows. Old secrets sign in addition until the
+/// overlap ends. Without an overlap they end immediately.
 pub async fn roll(
     mut change: Change,
     keys: &SecretKeys,

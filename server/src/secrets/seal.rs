@@ -1,8 +1,9 @@
-//! The format of sealed values. HKDF-SHA256 derives a key for each value from a secret key and a random
-//! salt, and AES-256-GCM encrypts the value. A value opens only in its own table, column, world and row.
+//! The format of sealed values. HKDF-SHA256 derives a key for each value from a secret key and a
+//! random salt, and AES-256-GCM encrypts the value. A value opens only in its own table, column,
+//! world and row.
 //!
-//! A sealed value consists of a version (1 byte), the id of the secret key (4), the salt (32), and the
-//! encrypted secret with its authentication tag (16).
+//! A sealed value consists of a version (1 byte), the id of the secret key (4), the salt (32), and
+//! the encrypted secret with its authentication tag (16).
 
 use std::fmt;
 
@@ -83,7 +84,8 @@ impl SecretKey {
         let mut salt = [0; SALT_LENGTH];
         getrandom::fill(&mut salt).ok()?;
         let (key, nonce) = self.derive(&salt)?;
-        // Room for the tag, because a buffer that is reallocated leaves a copy of the secret in memory.
+        // Room for the tag, because a buffer that is reallocated leaves a copy of the secret in
+        // memory.
         let mut text = Vec::with_capacity(secret.len() + AES_256_GCM.tag_len());
         text.extend(secret);
         key.seal_in_place_append_tag(nonce, context.associated_data(), &mut text).ok()?;

@@ -55,8 +55,8 @@ impl BatchValidator {
         Ok(Admitted { request, key: auth.key_id, scope: auth.scope, user })
     }
 
-    /// Counts the decisions and records the checks of seats, in memory. Called once for each request, when
-    /// its result is certain.
+    /// Counts the decisions and records the checks of seats, in memory. Called once for each
+    /// request, when its result is certain.
     pub fn record(&self, decisions: &mut Decisions<'_>) {
         for decided in &decisions.decided {
             self.metrics.decided(decided.reason);

@@ -77,8 +77,8 @@ impl BatchValidator {
         self.gate.admit_new_user(claim.key, &claim.request.user, &claim.request.caller)
     }
 
-    /// Tries to decide and write the claims. If concurrent changes made the plan wrong, corrects the plan,
-    /// writes nothing and returns `None`.
+    /// Tries to decide and write the claims. If concurrent changes made the plan wrong, corrects
+    /// the plan, writes nothing and returns `None`.
     async fn attempt<'a>(
         &self,
         claims: &'a [Claim],
@@ -93,7 +93,8 @@ impl BatchValidator {
         plan.lock_licenses(&mut tx).await?;
         let found = validations::find(&mut tx, &query).await?;
         let mut decisions = Decisions::new(now);
-        // These users hold a seat already. If a user keeps another one after all, the loop below decides.
+        // These users hold a seat already. If a user keeps another one after all, the loop below
+        // decides.
         let kept = claims.iter().zip(&slots).filter_map(|(claim, slot)| {
             let hit = found.get(slot)?;
             match decide(&hit.user.licenses, claim.request.product, now) {
@@ -145,8 +146,8 @@ impl BatchValidator {
     }
 }
 
-/// Records that a batch creates and locks: users, and licenses whose seats it assigns. All nodes do so in
-/// the same order.
+/// Records that a batch creates and locks: users, and licenses whose seats it assigns. All nodes do
+/// so in the same order.
 #[derive(Default)]
 struct BatchPlan<'a> {
     /// New users, each with the first claim that needs it.

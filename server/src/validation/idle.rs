@@ -1,9 +1,9 @@
 //! Idle seats of floating licenses, which other users may take over.
 //!
-//! A seat is idle only if its holder could have validated and did not. Each response to a holder leaves
-//! a check in the database that is younger than half of the idle time ([`must_be_written`]), and a seat
-//! is idle after the whole idle time. Only time in which licd was up counts, by a clock that all nodes
-//! share.
+//! A seat is idle only if its holder could have validated and did not. Each response to a holder
+//! leaves a check in the database that is younger than half of the idle time ([`must_be_written`]),
+//! and a seat is idle after the whole idle time. Only time in which licd was up counts, by a clock
+//! that all nodes share.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,12 +23,13 @@ const MARGIN: TimeDelta = TimeDelta::seconds(30);
 /// Maximum difference between the shared clock and that of a node that takes seats over.
 const MAX_OFFSET: TimeDelta = TimeDelta::seconds(10);
 
-/// Whether a validation must be written before its response: because the stored check of this seat is too
-/// old, or because the license starts with its first validation.
+/// Whether a validation must be written before its response: because the stored check of this seat
+/// is too old, or because the license starts with its first validation.
 pub fn must_be_written(assigned: &AssignedLicense, seat: &Activation, now: Timestamp) -> bool {
     let is_old = |idle: SeatIdleMinutes| {
         let age = now.since(seat.last_checked_at);
-        // A check in the future means that the clock of another node is ahead, or this clock is behind.
+        // A check in the future means that the clock of another node is ahead, or this clock is
+        // behind.
         age > idle.duration() / 2 || age < -MARGIN
     };
     assigned.terms.starts_with_days.is_some() || assigned.idle_time().is_some_and(is_old)
@@ -120,7 +121,8 @@ impl IdleSeats {
         Ok(Self(found))
     }
 
-    /// Takes as many idle seats of the full license as needed to have one free. `None` if too few are idle.
+    /// Takes as many idle seats of the full license as needed to have one free. `None` if too few
+    /// are idle.
     pub fn take_for_one(&mut self, full: &AssignedLicense) -> Option<Vec<HeldSeat>> {
         let needed = full.seats_used + 1 - full.license.max_seats?.get();
         let needed = usize::try_from(needed).ok()?;
@@ -149,8 +151,8 @@ impl IdleSeats {
     }
 }
 
-/// Returns the time of the last check before which a seat is idle. If no seat can be idle now, fails with
-/// the earliest time at which one can, if it may be stored.
+/// Returns the time of the last check before which a seat is idle. If no seat can be idle now,
+/// fails with the earliest time at which one can, if it may be stored.
 fn idle_before(
     uptime: Option<&Uptime>,
     idle: SeatIdleMinutes,

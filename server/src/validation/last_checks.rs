@@ -1,5 +1,6 @@
-//! Times of the last checks of seats. They are collected in memory and written every few seconds, so a
-//! validation that changes nothing else writes nothing. A crash loses the last few seconds of them.
+//! Times of the last checks of seats. They are collected in memory and written every few seconds,
+//! so a validation that changes nothing else writes nothing. A crash loses the last few seconds of
+//! them.
 //!
 //! When a node shows a seat, it includes the checks that it has not written yet.
 
@@ -38,8 +39,8 @@ pub struct LastChecks {
 #[derive(Default)]
 struct PendingChecks {
     checks: BTreeMap<SeatKey, Check>,
-    /// Checks written recently, and checks written before those. They are kept for readers that read the
-    /// database before the write, which must not show earlier times than readers after it.
+    /// Checks written recently, and checks written before those. They are kept for readers that
+    /// read the database before the write, which must not show earlier times than readers after it.
     written: [BTreeMap<SeatKey, Check>; 2],
     /// Time at which the recent checks became the older ones.
     rotated_at: Option<Instant>,
@@ -104,8 +105,8 @@ impl LastChecks {
         self.half_full.notified().await;
     }
 
-    /// Writes the checks in batches. Checks of a batch that fails remain. After one failure it continues
-    /// with the next batch, after two it stops. Concurrent calls wait for each other.
+    /// Writes the checks in batches. Checks of a batch that fails remain. After one failure it
+    /// continues with the next batch, after two it stops. Concurrent calls wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         self.rotate_written();

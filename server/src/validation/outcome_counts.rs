@@ -1,9 +1,9 @@
-//! Outcomes of validations, counted in memory and added to the database every few seconds, so that a
-//! validation writes nothing for them. A crash loses the last few seconds. A batch whose commit was not
-//! confirmed is written again and may count twice, which is acceptable for statistics.
+//! Outcomes of validations, counted in memory and added to the database every few seconds, so that
+//! a validation writes nothing for them. A crash loses the last few seconds. A batch whose commit
+//! was not confirmed is written again and may count twice, which is acceptable for statistics.
 //!
-//! Memory is bounded. Beyond the bounds, for example while the database is unavailable, some outcomes
-//! are not counted or lose their users. licd logs how many.
+//! Memory is bounded. Beyond the bounds, for example while the database is unavailable, some
+//! outcomes are not counted or lose their users. licd logs how many.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,11 +16,11 @@ use crate::db::{Db, Result};
 use crate::store::Scope;
 use crate::store::outcomes::{self, OutcomeCount};
 
-/// Maximum number of unwritten counts: five outcomes for 10,000 worlds. Outcomes of further worlds are
-/// not counted.
+/// Maximum number of unwritten counts: five outcomes for 10,000 worlds. Outcomes of further worlds
+/// are not counted.
 const MAX_COUNTS: usize = 50_000;
-/// Maximum number of unwritten refused users, counted once for each reason. Further refusals are counted
-/// without their user.
+/// Maximum number of unwritten refused users, counted once for each reason. Further refusals are
+/// counted without their user.
 const MAX_REFUSALS: usize = 10_000;
 /// Maximum number of rows per statement. Other writers can go in between.
 const BATCH: usize = 500;
@@ -70,8 +70,8 @@ impl OutcomeCounts {
         pending.counts.len() + pending.users
     }
 
-    /// Writes the outcomes in batches. Outcomes that cannot be written stay pending. Concurrent calls wait
-    /// for each other.
+    /// Writes the outcomes in batches. Outcomes that cannot be written stay pending. Concurrent
+    /// calls wait for each other.
     pub async fn flush(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         let taken = std::mem::take(&mut *self.pending.lock());

@@ -31,8 +31,8 @@ use crate::supervise::supervise;
 const MAX_WAITING: usize = 4096;
 /// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 256;
-/// Maximum number of requests in a batch per waiting tenant, if several wait, or per waiting key, if only
-/// one tenant does. It shortens the wait of callers with few requests.
+/// Maximum number of requests in a batch per waiting tenant, if several wait, or per waiting key,
+/// if only one tenant does. It shortens the wait of callers with few requests.
 const MAX_SHARED: usize = 32;
 /// Maximum cost of a batch. A typical request costs 1.
 const MAX_BATCH_COST: usize = 1024;
@@ -57,8 +57,8 @@ struct Queue<Q, A> {
     running: AtomicUsize,
 }
 
-/// Sending end of the queue. After its last clone is dropped, the workers handle the waiting requests and
-/// end.
+/// Sending end of the queue. After its last clone is dropped, the workers handle the waiting
+/// requests and end.
 pub struct BatchQueue<Q, A>(Arc<Open<Q, A>>);
 
 struct Open<Q, A>(Arc<Queue<Q, A>>);
@@ -81,8 +81,9 @@ where
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
-    /// Starts the workers, one for each batch that may run in parallel. `answer` returns a result for each
-    /// request, in order. `note` is called with the outcome of each call of `answer`, timeouts included.
+    /// Starts the workers, one for each batch that may run in parallel. `answer` returns a result
+    /// for each request, in order. `note` is called with the outcome of each call of `answer`,
+    /// timeouts included.
     pub fn start<F, R, N>(
         name: &'static str,
         max_batches: usize,
@@ -114,7 +115,8 @@ where
         (open, tokio::spawn(async { drop(workers.join_all().await) }))
     }
 
-    /// Queues a request and waits for its result. Fails with [`Error::Overloaded`] if the queue is full.
+    /// Queues a request and waits for its result. Fails with [`Error::Overloaded`] if the queue is
+    /// full.
     pub async fn submit(&self, place: Placement, request: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
@@ -136,8 +138,8 @@ where
 }
 
 impl<Q, A> Queue<Q, A> {
-    /// Takes the next batch. `None` if no request waits, or too few for another batch in parallel. Drops
-    /// requests whose callers have disconnected.
+    /// Takes the next batch. `None` if no request waits, or too few for another batch in parallel.
+    /// Drops requests whose callers have disconnected.
     fn take(&self) -> Option<(Vec<QueuedRequest<Q, A>>, RunningBatch<'_>)> {
         let mut waiting = self.waiting.lock();
         if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {

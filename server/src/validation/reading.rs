@@ -1,6 +1,6 @@
-//! Batches that only read. One statement reads everything for users who hold a seat or are refused, and
-//! nothing is written. Each request is decided separately. Requests that need a write are deferred to
-//! `claims`.
+//! Batches that only read. One statement reads everything for users who hold a seat or are refused,
+//! and nothing is written. Each request is decided separately. Requests that need a write are
+//! deferred to `claims`.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Changes that a batch has decided and will write: seats that are taken and freed, checks of floating
-//! seats, and licenses whose days begin. Later requests of the batch see them.
+//! Changes that a batch has decided and will write: seats that are taken and freed, checks of
+//! floating seats, and licenses whose days begin. Later requests of the batch see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,8 +49,9 @@ pub enum UserOutcome {
 pub type Unlocked = LicenseId;
 
 impl SeatChanges {
-    /// Reads what decisions may need in addition to the `locked` licenses: idle seats for up to `requests`
-    /// users, and licenses that have not started. The `kept` seats belong to users of this batch.
+    /// Reads what decisions may need in addition to the `locked` licenses: idle seats for up to
+    /// `requests` users, and licenses that have not started. The `kept` seats belong to users of
+    /// this batch.
     pub async fn find(
         conn: &mut Conn,
         locked: &[(Scope, &AssignedLicense)],

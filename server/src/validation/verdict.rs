@@ -1,7 +1,7 @@
 //! The decision whether a user is licensed.
 //!
-//! [`decide`] is a pure function of licenses and a time. The tests contain the specification's table of
-//! conditions (section 3).
+//! [`decide`] is a pure function of licenses and a time. The tests contain the specification's
+//! table of conditions (section 3).
 
 use common::{Activation, License, ProductId, Reason, Status, Timestamp, Verdict};
 
@@ -16,18 +16,20 @@ pub enum Decision<'l> {
     Take(&'l AssignedLicense),
     /// Valid after the user has taken over an idle seat of the floating license, if there is one.
     TakeOver(&'l AssignedLicense),
-    /// Not valid. The license is the one that gave the reason: the selected license if it has no free seat,
-    /// otherwise the first one with the most fixable fault. `None` if the user has no license.
+    /// Not valid. The license is the one that gave the reason: the selected license if it has no
+    /// free seat, otherwise the first one with the most fixable fault. `None` if the user has no
+    /// license.
     Refuse(Reason, Option<&'l License>),
 }
 
-/// Decides for a user with these licenses, which are ordered by place and then by assignment. A license
-/// is *in force* if it is active and before its end. The first license in force decides if it has a
-/// seat for the user. Otherwise the decision is, in this order:
+/// Decides for a user with these licenses, which are ordered by place and then by assignment. A
+/// license is *in force* if it is active and before its end. The first license in force decides if
+/// it has a seat for the user. Otherwise the decision is, in this order:
 ///
-/// 1. the first license in force on which the user holds a seat, because a seat holder is never refused;
-/// 2. the next license in force that has a seat. All licenses that were put first are considered, and
-///    one more, because a claim must never turn a valid answer into a refusal;
+/// 1. the first license in force on which the user holds a seat, because a seat holder is never
+///    refused;
+/// 2. the next license in force that has a seat. All licenses that were put first are considered,
+///    and one more, because a claim must never turn a valid answer into a refusal;
 /// 3. the first license in its grace period that has a seat.
 pub fn decide(
     licenses: &[AssignedLicense],
@@ -82,7 +84,8 @@ fn reached(
     reached
 }
 
-/// Returns how the user gets a seat on the license. `None` if no seat is held, free, or possibly idle.
+/// Returns how the user gets a seat on the license. `None` if no seat is held, free, or possibly
+/// idle.
 fn grant(assigned: &AssignedLicense, now: Timestamp) -> Option<Decision<'_>> {
     match &assigned.seat {
         Some(seat) => Some(Decision::Keep(assigned, seat)),

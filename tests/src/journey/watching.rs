@@ -24,7 +24,8 @@ async fn a_change_is_followed_as_it_happens() {
     let shell = Shell::at(&app);
     let before = shell.json("licctl events list --limit 1");
     let sequence = before[0]["sequence"].to_string();
-    let line = format!("events tail --subject {license} --until license.status_changed -o jsonl");
+    let line =
+        format!("events tail --subject {license} --until-type license.status_changed -o jsonl");
     let words: Vec<&str> = line.split(' ').chain(["--after", &sequence]).collect();
     let follower = shell.command(&words).spawn().unwrap();
     shell.get("licctl products create --name Other");

@@ -115,7 +115,7 @@ async fn a_license_is_handed_over_on_its_page() {
     assert!(page.contains("License and seat handed from ada to eve."), "{page}");
     assert_eq!(app.validate("eve").await.verdict(), "valid");
     let page = send(&visitor, &path, &[("userId", "eve"), ("toUserId", "eve")]).await;
-    assert!(page.contains("has it already"), "{page}");
+    assert!(page.contains("has the license already"), "{page}");
     let page = send(&visitor, &path, &fields).await;
     assert!(page.contains("no longer has the license"), "{page}");
 }

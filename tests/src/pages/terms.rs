@@ -60,7 +60,7 @@ async fn a_user_gets_another_external_id() {
     let visitor = admin(&app).await;
     let path = user_page(&app, "ada@old.example").await;
     let page = send(&visitor, &path, &[("externalId", "taken"), ("name", "Ada")]).await;
-    assert!(page.contains("The user was not saved") && page.contains("another user"), "{page}");
+    assert!(page.contains("The user was not saved") && page.contains("Another user"), "{page}");
     let page = send(&visitor, &path, &[("externalId", " ada@new.example "), ("name", "Ada")]).await;
     assert!(page.contains("User saved.") && page.contains("<h1>ada@new.example</h1>"), "{page}");
     assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");

@@ -64,7 +64,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "delivery::client",
             "delivery::sender",
             "delivery::settle",
-            "delivery",
+            "delivery::send",
             "events::*",
             "store::*",
             "validation::seat_changes",

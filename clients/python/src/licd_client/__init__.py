@@ -1,4 +1,4 @@
-"""A client of licd. What a request does is in `_flow`; this file only names what is public."""
+"""A client of licd. Requests are in `_flow`. This file only names the public items."""
 
 from ._client import AsyncLicd, Licd
 from ._flow import ApiError, FileStore, LicdError, NoAnswer, Result, Store

@@ -23,7 +23,7 @@ class Deadline(httpcore.NetworkBackend):
                 transport._pool._network_backend = self
 
     def begin(self, seconds: float) -> None:
-        """From now on, this thread's request may take so long."""
+        """Sets the time that this thread's request may take from now on."""
         self._of_thread.end = time.monotonic() + seconds
 
     def left(self, timeout: float | None) -> float:

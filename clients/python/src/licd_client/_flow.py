@@ -208,7 +208,7 @@ class _Kept:
     seen: float
     left: float
     token: str | None = None
-    # When it was seen by the clock that nobody can set; of no use to another process.
+    # Time by the monotonic clock, which users cannot set. Another process cannot use it.
     ticked: float | None = None
 
     def age(self, t: Timing) -> float:

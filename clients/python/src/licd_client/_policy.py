@@ -14,7 +14,7 @@ class FailClosed:
 
 @dataclass(frozen=True)
 class FailOpen:
-    """Without an answer, the user is licensed for everything, for so many hours of an outage."""
+    """Without an answer, the user is licensed for everything, for this many hours of an outage."""
 
     hours: float = 72
 

@@ -40,8 +40,8 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// Starts a receiver that sends these responses to the requests of each connection and then closes it.
-/// Returns its URL and the requests.
+/// Starts a receiver that sends these responses to the requests of each connection and then closes
+/// it. Returns its URL and the requests.
 async fn receiver(
     answers: &'static [&'static str],
 ) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {

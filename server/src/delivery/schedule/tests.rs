@@ -62,7 +62,8 @@ fn a_failure_blocks_its_subject_and_subjects_that_were_not_sent() {
     assert_eq!(settled.state.failing_since, None);
 }
 
-/// Retries have growing delays for a day, then one of an hour. After five days licd disables the webhook.
+/// Retries have growing delays for a day, then one of an hour. After five days licd disables the
+/// webhook.
 #[test]
 fn retries_to_an_unreachable_receiver_become_rarer() {
     let (mut state, mut now, mut waits) = (DeliveryState::default(), start(), Vec::new());

@@ -13,11 +13,12 @@ use crate::validation::LastChecks;
 
 /// Maximum number of holders of a full license that are shown.
 const SHOWN_HOLDERS: usize = 10;
-/// Maximum number of seats that are read to find the least recently checked ones. The oldest seats are
-/// the most likely to be idle.
+/// Maximum number of seats that are read to find the least recently checked ones. The oldest seats
+/// are the most likely to be idle.
 const READ_SEATS: i64 = 1000;
 
-/// Returns the license that decides: the valid or full one, or the first with the fault that is the reason.
+/// Returns the license that decides: the valid or full one, or the first with the fault that is the
+/// reason.
 pub fn deciding(
     reason: Option<Reason>,
     licenses: &mut [ExplainedLicense],

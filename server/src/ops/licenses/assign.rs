@@ -59,8 +59,8 @@ pub async fn assign(
     Ok(change.commit(Upserted::Existing(assignment), events).await?)
 }
 
-/// Adds an assignment of a user, given the number of the user's assignments and the newest one. User and
-/// license are locked.
+/// Adds an assignment of a user, given the number of the user's assignments and the newest one.
+/// User and license are locked.
 pub async fn add(
     change: &mut Change,
     (user_id, license_id): (UserId, LicenseId),
@@ -75,9 +75,9 @@ pub async fn add(
     Ok(assignment)
 }
 
-/// Returns the id of the next assignment of a locked user, given the newest assignment and their number.
-/// Validations consider licenses in the order of these ids, so it is greater than the existing ids, even
-/// if a node with another clock created those.
+/// Returns the id of the next assignment of a locked user, given the newest assignment and their
+/// number. Validations consider licenses in the order of these ids, so it is greater than the
+/// existing ids, even if a node with another clock created those.
 fn next_assignment(
     (count, newest): (i64, Option<AssignmentId>),
     now: Timestamp,
@@ -109,8 +109,8 @@ impl Outcome for Unassigned {
     }
 }
 
-/// Unassigns the license from the user, and frees the user's seat, if any. `user` is `None` if the caller's
-/// text is not a valid external id.
+/// Unassigns the license from the user, and frees the user's seat, if any. `user` is `None` if the
+/// caller's text is not a valid external id.
 pub async fn unassign(
     mut change: Change,
     id: LicenseId,

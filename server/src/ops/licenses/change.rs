@@ -89,8 +89,8 @@ pub async fn set_status(
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
-/// Applies the plan to the license, except for its end. A license that has not started has no end yet, and
-/// gets the days of the plan, if any.
+/// Applies the plan to the license, except for its end. A license that has not started has no end
+/// yet, and gets the days of the plan, if any.
 fn take_plan(details: &mut LicenseDetails, plan: Plan) {
     let waits = details.terms.starts_with_days;
     let days = waits.and(plan.expires_in_days).or(waits);
@@ -140,8 +140,9 @@ async fn modify(
     Ok(change.commit(Changed(after), event).await?)
 }
 
-/// Deletes a license that was never assigned, as far as its events show. Fails if a user could still claim
-/// it with one of its keys, because the key may be sold, unless the change revokes the keys.
+/// Deletes a license that was never assigned, as far as its events show. Fails if a user could
+/// still claim it with one of its keys, because the key may be sold, unless the change revokes the
+/// keys.
 pub async fn delete(
     mut change: Change,
     id: LicenseId,

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::{assignments, plans, products};
 
-/// Names of the products and plans of licenses, and the holder of the first seat of licenses without a
-/// name.
+/// Names of the products and plans of licenses, and the holder of the first seat of licenses
+/// without a name.
 pub struct Names {
     pub products: HashMap<ProductId, Name>,
     pub plans: HashMap<PlanId, Name>,
@@ -27,7 +27,8 @@ impl Names {
         self.plans.get(&license.plan_id).map_or("", Name::as_str)
     }
 
-    /// Returns a title for the license: its name, or `ada +4` if it has five holders. `None` without both.
+    /// Returns a title for the license: its name, or `ada +4` if it has five holders. `None`
+    /// without both.
     pub fn title_of(&self, license: &LicenseWithSeats) -> Option<String> {
         if let Some(name) = &license.name {
             return Some(name.to_string());

@@ -20,8 +20,8 @@ use crate::store::{assignments, licenses, seats, users as stored_users};
 const HAS_IT: Error =
     Error::Conflict("The new user has the license already. Unassign the other user instead");
 
-/// Transfers the license from one user to another, who is created if unknown. A seat moves in the same
-/// transaction, so no other user can take it in between.
+/// Transfers the license from one user to another, who is created if unknown. A seat moves in the
+/// same transaction, so no other user can take it in between.
 pub async fn transfer(
     mut change: Change,
     id: LicenseId,
@@ -70,8 +70,8 @@ pub async fn transfer(
     Ok(change.commit(Changed(handed), events).await?)
 }
 
-/// Locks both users in the order of their ids. Creates the second one if unknown, and returns whether it
-/// did. The first one is `None` if unknown.
+/// Locks both users in the order of their ids. Creates the second one if unknown, and returns
+/// whether it did. The first one is `None` if unknown.
 async fn lock_users(
     change: &mut Change,
     TransferLicense { from_user_id, to_user_id }: &TransferLicense,

@@ -1,5 +1,5 @@
-//! Test deliveries: an administrator sends a test event or a recorded event, and sees the response. They
-//! use the same client as all deliveries. No permit or transaction is held in the meantime.
+//! Test deliveries: an administrator sends a test event or a recorded event, and sees the response.
+//! They use the same client as all deliveries. No permit or transaction is held in the meantime.
 
 use common::{
     Delivery, Event, EventData, EventId, EventSubject, Open, RelatedRecords, SubjectType,

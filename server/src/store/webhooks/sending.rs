@@ -38,8 +38,8 @@ macro_rules! with_clock {
     };
 }
 
-/// Returns webhooks that are not claimed and have an event after their cursor or a blocked subject that
-/// is due, the least recently claimed first.
+/// Returns webhooks that are not claimed and have an event after their cursor or a blocked subject
+/// that is due, the least recently claimed first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueWebhook>> {
     macro_rules! due {
         ($clock:literal) => {
@@ -133,8 +133,8 @@ pub async fn blocked(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec
     .await
 }
 
-/// Writes the state of a webhook if the claim is still valid, and returns whether it is. Ends the claim
-/// if `is_last`.
+/// Writes the state of a webhook if the claim is still valid, and returns whether it is. Ends the
+/// claim if `is_last`.
 pub async fn settle(
     conn: &mut Conn,
     scope: Scope,

@@ -199,7 +199,8 @@ async fn the_end_of_each_batch_is_noted() {
     assert_eq!(held.ends(), [Err(Error::Unavailable), Ok(())]);
 }
 
-/// If the database is unavailable, the whole batch fails. Retrying each request would only take longer.
+/// If the database is unavailable, the whole batch fails. Retrying each request would only take
+/// longer.
 #[tokio::test]
 async fn an_unavailable_database_is_tried_once() {
     let away = |batch: &[usize]| if batch.len() > 1 { Err(Error::Unavailable) } else { Ok(()) };

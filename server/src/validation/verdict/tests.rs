@@ -213,8 +213,8 @@ fn a_license_in_grace_comes_after_those_in_force() {
     assert_eq!(outcome(&[graced().of(2)], Some(product(1)), now()), NO_LICENSE);
 }
 
-/// Section 4 of the specification, processing rule 3: the first license that is active and not expired
-/// decides, unless the user holds a seat on another one.
+/// Section 4 of the specification, processing rule 3: the first license that is active and not
+/// expired decides, unless the user holds a seat on another one.
 #[test]
 fn the_first_license_in_force_decides() {
     let full = || license(Active, None).seats(1, 1);

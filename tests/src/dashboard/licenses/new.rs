@@ -118,7 +118,7 @@ async fn users_whom_it_cannot_be_assigned_to_are_named() {
     assert_eq!(answer.status(), 400);
     let page = answer.text().await.unwrap();
     assert!(page.contains("The license was created, but not assigned to every user"), "{page}");
-    assert!(page.contains(">rich: A user has at most 100 licenses"), "{page}");
+    assert!(page.contains(">rich: The limit of 100 licenses"), "{page}");
     assert!(!page.contains("ada: ") && !page.contains("grace: "), "{page}");
     for user in ["ada", "grace"] {
         assert_eq!(app.validate(user).await.verdict(), "valid");

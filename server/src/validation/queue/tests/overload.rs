@@ -1,5 +1,5 @@
-//! Responses of a full queue: an immediate refusal with `Retry-After`, while everything else works, and
-//! service resumes as soon as the database does.
+//! Responses of a full queue: an immediate refusal with `Retry-After`, while everything else works,
+//! and service resumes as soon as the database does.
 //!
 //! The requests pass through the whole service, with a real key and a real database. Only the
 //! worker of validations is blocked, as by a database that does not respond.
