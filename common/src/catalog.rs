@@ -1,4 +1,4 @@
-//! What a vendor sells: products and their plans.
+//! Products and their plans.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Product {
     pub updated_at: Timestamp,
 }
 
-/// A plan: the terms of the licenses created from it. A change of the plan does not change them.
+/// A plan: a template for licenses. A change of the plan does not change existing licenses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -29,24 +29,25 @@ pub struct Plan {
     pub product_id: ProductId,
     pub name: Name,
     pub description: Option<Line>,
-    /// Null: no limit.
+    /// Maximum number of seats. Null for no limit.
     pub max_seats: Option<MaxSeats>,
-    /// Null: the licenses do not expire.
+    /// Validity of new licenses in days. Null if they do not expire.
     pub expires_in_days: Option<ExpiresInDays>,
     #[cfg_attr(feature = "server", sqlx(json))]
     pub features: Features,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// A seat whose user was not validated for so long may be taken over. Null: users keep theirs.
+    /// Idle time in minutes, after which another user may take over the seat. Null if users keep
+    /// their seats.
     #[serde(default)]
     pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    /// How long licenses are still valid past their end. Null: not at all.
+    /// Days past its end in which a license is still valid. Null for none.
     #[serde(default)]
     pub grace_days: Option<GraceDays>,
-    /// From when `expiresInDays` counts. Null: from the creation of the license.
+    /// Start of the days of `expiresInDays`. Null for the creation of the license.
     #[serde(default)]
     pub expires_from: Option<ExpiresFrom>,
-    /// How long leases of the licenses last at most. Null: applications are given none.
+    /// Maximum duration of a lease in seconds. Null if applications get no leases.
     #[serde(default)]
     pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
@@ -89,7 +90,7 @@ pub struct CreatePlan {
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
-    /// At most 10,000 seats can be floating.
+    /// Requires at most 10,000 seats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat_idle_minutes: Option<SeatIdleMinutes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +111,7 @@ pub struct UpdatePlan {
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
-    /// At most 10,000 seats can be floating.
+    /// Requires at most 10,000 seats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat_idle_minutes: Option<SeatIdleMinutes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! Secrets as text: a mark that says what it is, random letters and digits, and 6 more that are the
-//! CRC-32 of all before them, so that a damaged one is recognized without a look-up.
+//! Secrets as text: a prefix that names the kind, random letters and digits, and 6 more that are the
+//! CRC-32 of everything before them, so that a damaged secret is detected without a lookup.
 
 #[cfg(feature = "server")]
 use zeroize::Zeroizing;
@@ -7,18 +7,18 @@ use zeroize::Zeroizing;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 pub(crate) const CHECK_LENGTH: usize = 6;
 
-/// Makes one with so many random characters, from the system's source of randomness.
+/// Generates a text with this number of random characters, from the system's source of randomness.
 #[cfg(feature = "server")]
 #[expect(clippy::expect_used, reason = "without randomness no secret is safe to give out")]
 pub fn checked_text(mark: &str, random: usize) -> Zeroizing<String> {
     let signed = mark.len() + random;
-    // A text that grows leaves copies behind.
+    // Allocated once, because a text that grows leaves copies in memory.
     let mut text = Zeroizing::new(String::with_capacity(signed + CHECK_LENGTH));
     text.push_str(mark);
     while text.len() < signed {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *bytes).expect("the system gives random bytes");
-        // 248 is four times 62: what lies above would favour some letters.
+        // 248 is four times 62. Larger bytes are skipped, because they would favour some letters.
         let fair = bytes.iter().filter(|&&byte| byte < 248);
         let wanted = signed - text.len();
         text.extend(fair.take(wanted).map(|byte| char::from(DIGITS[usize::from(byte % 62)])));
@@ -28,7 +28,7 @@ pub fn checked_text(mark: &str, random: usize) -> Zeroizing<String> {
     text
 }
 
-/// Whether the text has this mark and so many random characters, and its checksum fits.
+/// Whether the text has this prefix and number of random characters, and its checksum matches.
 pub fn is_checked_text(text: &str, mark: &str, random: usize) -> bool {
     let signed = mark.len() + random;
     text.len() == signed + CHECK_LENGTH

@@ -1,11 +1,11 @@
-//! The envelope around every answer: `success: true` with `data`, or `success: false` with `error`.
+//! The envelope of every response: `success: true` with `data`, or `success: false` with `error`.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::string_enum::string_enum;
 
-/// A JSON boolean that is always `B`: reading the other one is an error.
+/// A JSON boolean that is always `B`. Reading the other value is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConstBool<const B: bool>;
 
@@ -37,8 +37,8 @@ impl<const B: bool> schemars::JsonSchema for ConstBool<B> {
         if B { "True".into() } else { "False".into() }
     }
 
-    /// A plain boolean: generated clients take a `const` for an enum, which few languages have of
-    /// booleans.
+    /// Describes a plain boolean, because generators turn a `const` into an enum, and few languages
+    /// have enums of booleans.
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": format!("Always `{B}`."),
@@ -48,7 +48,7 @@ impl<const B: bool> schemars::JsonSchema for ConstBool<B> {
     }
 }
 
-/// A successful answer.
+/// A successful response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "{T}Response"))]
 pub struct Success<T> {
@@ -62,31 +62,31 @@ impl<T> Success<T> {
     }
 }
 
-/// A successful answer with a list, or with a record that holds a list: all of it, or a page.
+/// A successful response with a list, or with a record that contains a list: the whole list or a
+/// page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "{T}Page"))]
 #[serde(rename_all = "camelCase")]
 pub struct Paged<T> {
     pub success: ConstBool<true>,
     pub data: T,
-    /// The value of `after` for the next page; null on the last page.
+    /// Value of `after` for the next page. Null on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// A successful answer with a list: all of it, or a page.
+/// A successful response with a list: the whole list or a page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List<T> {
     pub success: ConstBool<true>,
     pub data: Vec<T>,
-    /// The value of `after` for the next page; null on the last page.
+    /// Value of `after` for the next page. Null on the last page.
     pub next_cursor: Option<String>,
 }
 
 #[cfg(feature = "server")]
 impl<T: schemars::JsonSchema> schemars::JsonSchema for List<T> {
-    /// `ProductList` for products, and `LicenseList` for licenses, which are listed with their
-    /// seats.
+    /// Returns `ProductList` for products, and `LicenseList` for licenses with their seats.
     fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("{}List", T::schema_name().trim_end_matches("WithSeats")).into()
     }
@@ -108,21 +108,20 @@ pub struct Failure {
     pub error: String,
     #[cfg_attr(feature = "server", schemars(with = "crate::Open<ErrorCode>"))]
     pub code: String,
-    /// The member, parameter or header at fault, if there is one.
+    /// Member, parameter or header that caused the error, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schemars(with = "String"))]
     pub field: Option<String>,
-    /// The id in this answer's `X-Request-Id` header and in the server's log.
+    /// Id of the request, as in the header `X-Request-Id` and in the server's log.
     pub request_id: String,
-    /// Whole seconds to wait before the next attempt, on 429, on 503, and on the 409
-    /// `idempotency_key_in_use`.
+    /// Seconds to wait before the next attempt, with 429, 503 and the 409 `idempotency_key_in_use`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schemars(with = "i64", range(min = 1)))]
     pub retry_after: Option<u64>,
 }
 
 string_enum! {
-    /// The kind of an error, for programs. Later versions may have more.
+    /// Code of an error, for programs. Later versions may have more.
     ErrorCode, "the code of an error" {
         /// The request breaks a rule, or names a record that does not exist.
         InvalidRequest = "invalid_request",
@@ -140,45 +139,44 @@ string_enum! {
         Conflict = "conflict",
         /// No license has this key.
         LicenseKeyNotFound = "license_key_not_found",
-        /// The license key has a typing mistake: its last character does not fit the others.
+        /// The license key contains a typing error, because its check character does not match.
         LicenseKeyMistyped = "license_key_mistyped",
         /// The license key was revoked, or replaced by another one.
         LicenseKeyRevoked = "license_key_revoked",
         /// The license key has expired.
         LicenseKeyExpired = "license_key_expired",
-        /// As many users as may have claimed with the license key.
+        /// The license key has reached its limit of users.
         LicenseKeyUsedUp = "license_key_used_up",
-        /// The license key opens a license of another product.
+        /// The license key belongs to a license of another product.
         LicenseKeyOfAnotherProduct = "license_key_of_another_product",
-        /// A lease holds the seat. With `leases=drop` in the query it is taken away all the same.
+        /// A lease holds the seat. With `leases=drop` in the query, the seat is freed anyway.
         LeaseRunning = "lease_running",
-        /// The record has changed since it had the tag in `If-Match`; nothing was done.
+        /// The record no longer has the tag in `If-Match`. Nothing was changed.
         Changed = "changed",
-        /// The server has no secret key, without which it cannot sign.
+        /// The server has no secret key, so it cannot sign.
         SecretKeyMissing = "secret_key_missing",
         /// The server sends no webhooks.
         WebhooksOff = "webhooks_off",
-        /// The events end before this sequence: the database was restored, or is another one.
+        /// The last event has a lower sequence, because the database was restored or is another one.
         SequenceAhead = "sequence_ahead",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
         /// The body is not JSON in UTF-8, or it is compressed.
         UnsupportedMediaType = "unsupported_media_type",
-        /// A request with this `Idempotency-Key` is still being done.
+        /// A request with this `Idempotency-Key` is still in progress.
         IdempotencyKeyInUse = "idempotency_key_in_use",
-        /// Another request used the `Idempotency-Key` before.
+        /// A different request has used this `Idempotency-Key`.
         IdempotencyKeyReused = "idempotency_key_reused",
-        /// The key's rate is used up; with the field `userId`, that of users whom its validations
-        /// create.
+        /// The key has exceeded its rate, or with the field `userId` its rate of new users.
         RateLimited = "rate_limited",
         /// The head of the request is too large.
         RequestHeaderFieldsTooLarge = "request_header_fields_too_large",
-        /// A fault of the service.
+        /// A bug in the service.
         Internal = "internal",
-        /// Too much waits already. Nothing was done, but a validation whose answer is above 8 KiB
-        /// may have taken its seat.
+        /// Too many requests are waiting. Nothing was changed, but a validation with a response
+        /// above 8 KiB may have taken a seat.
         Overloaded = "overloaded",
-        /// The database did not answer in time; a change may have been made all the same.
+        /// The database did not respond in time. The change may have been made anyway.
         Unavailable = "unavailable",
     }
 }
@@ -206,7 +204,7 @@ mod tests {
             prop_assert_eq!(serde_json::to_value(read).unwrap(), json);
         }
 
-        /// A failure is never taken for a success, nor the other way round, whatever comes.
+        /// A failure is never read as a success, and a success never as a failure.
         #[test]
         fn an_envelope_is_one_of_both(
             text in r#"\PC*|\{"success":(true|false|1|"true"|null)(,"[a-z]{0,6}":[0-9a-z"\[\]{}]{0,6})*\}"#,

@@ -1,4 +1,4 @@
-//! Events: the changes in one mode of a tenant, in the order of commit.
+//! Events: changes in one mode of a tenant, in the order of commit.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -85,15 +85,15 @@ string_enum! {
 string_enum! {
     /// Why a seat was freed. Later versions may have more.
     FreedFor, "why a seat was freed" {
-        /// Nobody validated its user for the idle time, and another user took it over.
+        /// The holder was not validated for the idle time, and another user took over the seat.
         Idle = "idle",
-        /// The application, or an administrator, gave it back.
+        /// The application or an administrator released the seat.
         Released = "released",
-        /// Its user was taken off the license.
+        /// The user was unassigned from the license.
         Unassigned = "unassigned",
-        /// It was handed to another user, together with the license.
+        /// The seat was transferred to another user, together with the license.
         Transferred = "transferred",
-        /// Its user was deleted.
+        /// The user was deleted.
         UserDeleted = "user_deleted",
     }
 }
@@ -105,11 +105,11 @@ string_enum! {
 pub struct EventActor {
     #[serde(rename = "type")]
     pub kind: Open<ActorType>,
-    /// The id of the API key, or of the session; null for another actor.
+    /// Id of the API key or of the session. Null for other actors.
     pub id: Option<String>,
-    /// The key's name at that time, or the command of licd.
+    /// Name of the key at that time, or the command of licd.
     pub name: Option<String>,
-    /// The API key that acted, by itself or through its session; null for another actor.
+    /// Id of the API key that acted, by the API or in a session. Null for other actors.
     #[serde(default)]
     pub key_id: Option<KeyId>,
 }
@@ -123,7 +123,7 @@ pub struct EventSubject {
     pub id: String,
 }
 
-/// The records that an event touches, its subject among them.
+/// Records that an event concerns, including its subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -131,9 +131,9 @@ pub struct RelatedRecords {
     pub product_id: Option<ProductId>,
     pub plan_id: Option<PlanId>,
     pub license_id: Option<LicenseId>,
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: Option<UserId>,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub external_id: Option<ExternalId>,
 }
 
@@ -141,18 +141,18 @@ pub struct RelatedRecords {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct EventData {
-    /// The record after the event; a deleted record as it last was.
+    /// The record after the event, or before its deletion.
     pub object: Map<String, Value>,
-    /// The former values of the members that changed; null for a new or deleted record.
+    /// Previous values of the members that changed. Null for a new or deleted record.
     pub previous: Option<Map<String, Value>>,
-    /// Of `seat.freed`: why.
+    /// Reason of a `seat.freed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Open<FreedFor>>,
 }
 
 impl EventData {
-    /// The members that the event changed, each with its value before and after; those of `terms`
-    /// one by one. When it was changed goes without saying.
+    /// Returns the members that the event changed, each with its value before and after. Members of
+    /// `terms` are separate, and `updatedAt` is left out.
     pub fn changes(&self) -> Vec<(&str, &Value, &Value)> {
         let mut changes = Vec::new();
         for (member, before) in self.previous.iter().flatten() {
@@ -176,7 +176,7 @@ impl EventData {
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     pub id: EventId,
-    /// Counts from 1 in each mode of a tenant, without gaps, in the order of commit.
+    /// Number of the event, from 1 in each mode of a tenant, without gaps, in the order of commit.
     pub sequence: i64,
     #[serde(rename = "type")]
     pub kind: Open<EventType>,
@@ -185,7 +185,7 @@ pub struct Event {
     pub subject: EventSubject,
     pub related: RelatedRecords,
     pub data: EventData,
-    /// The id of the request that caused it; null if no request did.
+    /// Id of the request that caused the event. Null if no request did.
     pub request_id: Option<String>,
 }
 

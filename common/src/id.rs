@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 pub(crate) const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The text is no identifier of the kind that was asked for.
+/// The text is not an identifier of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an id that begins with {prefix}_")]
 pub struct MalformedId {
@@ -23,14 +23,14 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
         $(#[$doc])*
         ///
-        /// The default is the nil id, which nothing has.
+        /// The default is the nil id, which no record has.
         #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
         pub struct $name(Uuid);
 
         impl $name {
-            /// A fresh id, greater than all that this process has made, of whatever kind, also
-            /// when `now` is earlier than theirs.
+            /// Generates an id, greater than all ids of any kind that this process has generated,
+            /// even if `now` is earlier.
             #[cfg(feature = "server")]
             pub fn new(now: crate::Timestamp) -> Self {
                 Self(generate::uuid(now))
@@ -43,7 +43,7 @@ macro_rules! ids {
 
         #[cfg(feature = "server")]
         impl From<Uuid> for $name {
-            /// An id as the database stores it.
+            /// Converts an id of the database.
             fn from(uuid: Uuid) -> Self {
                 Self(uuid)
             }
@@ -146,7 +146,7 @@ ids! {
     RefusalId = "ref";
     /// An endpoint to which events are sent.
     WebhookId = "whk";
-    /// An attempt to send an event that failed.
+    /// A failed attempt to send an event.
     WebhookFailureId = "whf";
     /// A key that signs leases.
     SigningKeyId = "sig";
@@ -165,10 +165,10 @@ impl fmt::Display for Base32 {
     }
 }
 
-/// Exactly what [`Base32`] writes; upper case and look-alike letters are refused, so that an id has
-/// one spelling.
+/// Decodes exactly what [`Base32`] writes. Refuses upper case and similar letters, so that an id
+/// has one spelling.
 fn decode(text: &str) -> Option<Uuid> {
-    // 26 characters of 5 bits are 130: the first may only carry the three that are left over.
+    // 26 characters of 5 bits are 130 bits, so the first character has only 3 bits.
     if text.len() != 26 || !text.starts_with(|first| ('0'..='7').contains(&first)) {
         return None;
     }
@@ -192,21 +192,22 @@ mod generate {
 
     use crate::Timestamp;
 
-    /// One for the whole process, so that the ids of all kinds have one order.
+    /// Generator of the process. All kinds of ids share it, so that they have one order.
     static IDS: Generator = Generator::new();
 
     pub(super) fn uuid(now: Timestamp) -> Uuid {
         IDS.next(now.millis())
     }
 
-    /// Makes every id that this process makes from now on greater than `newest`: a stored id, which
-    /// another process may have made by a clock that was ahead of this one.
+    /// Ensures that this process generates only ids greater than `newest`, a stored id that another
+    /// process may have generated with a clock ahead of this one.
     pub fn advance_ids_past(newest: Uuid) {
         IDS.advance_past(newest);
     }
 
-    /// Makes UUIDv7s, each greater than the one before. Within a millisecond, and while the clock
-    /// is behind the last id, it counts up from a random number, so that two processes do not meet.
+    /// Generates UUIDv7s, each greater than the one before. Within a millisecond, and while the
+    /// clock is behind the last id, it counts up from a random number, so that two processes do not
+    /// collide.
     struct Generator(Mutex<ContextV7>);
 
     impl Generator {
@@ -219,9 +220,9 @@ mod generate {
         }
 
         fn advance_past(&self, newest: Uuid) {
-            // Where this process is past it already, the time that ids carry stays the clock's.
+            // If this process is past it already, ids keep the time of the clock.
             if self.next(0) <= newest {
-                // The first 48 bits are milliseconds. In the next one, any count is greater.
+                // The first 48 bits are milliseconds. In the next millisecond, any count is greater.
                 let millis = (newest.as_u128() >> 80) as u64;
                 self.tick(millis + 1);
             }
@@ -268,7 +269,7 @@ mod generate {
         #[test]
         fn ids_go_on_after_one_that_another_process_made() {
             let ahead = Generator::new().next(NOON + HOUR);
-            // The greatest id of that millisecond.
+            // Greatest id of that millisecond.
             let greatest = Uuid::from_u128(ahead.as_u128() | ((1 << 62) - 1) | (0xfff << 64));
             for newest in [ahead, greatest] {
                 let ids = Generator::new();
@@ -332,7 +333,7 @@ mod tests {
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
 
-        /// The pattern of the OpenAPI document.
+        /// Pattern of the OpenAPI document.
         #[test]
         fn takes_what_the_pattern_describes(text in "pln_[0-7][0-9a-hjkmnp-tv-z]{25}") {
             prop_assert_eq!(text.parse::<PlanId>().unwrap().to_string(), text);

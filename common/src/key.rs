@@ -13,26 +13,27 @@ use crate::string_enum::string_enum;
 use crate::{KeyId, Name, OverlapSeconds, TenantId, Timestamp};
 
 string_enum! {
-    /// What a key may do.
+    /// Role of a key.
     Role, "one of validate, read, admin" {
-        /// Validates users and nothing else. The role to ship in an application.
+        /// Validates users, claims licenses, gets leases and releases floating seats. The role for
+        /// a key that you ship in an application.
         Validate = "validate",
-        /// Reads everything and explains; changes nothing.
+        /// Reads everything and explains validations. Changes nothing.
         Read = "read",
-        /// Everything.
+        /// Reads and changes everything.
         Admin = "admin",
     }
 }
 
 string_enum! {
-    /// Which of a tenant's two separate worlds a key opens.
+    /// Mode of a key: which of a tenant's two worlds it belongs to.
     Mode, "one of live, test" {
         Live = "live",
         Test = "test",
     }
 }
 
-/// The record of a key, without the key itself, of which only a hash is stored.
+/// The record of a key, without the key itself, because only its hash is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -40,19 +41,19 @@ string_enum! {
 pub struct Key<T = Role> {
     pub id: KeyId,
     pub name: Name,
-    /// The first 12 characters of the key.
+    /// First 12 characters of the key.
     pub prefix: String,
     pub role: T,
     pub mode: Mode,
     pub created_at: Timestamp,
-    /// The time from which the key is refused; null: no expiry.
+    /// Time from which the key is refused. Null if it does not expire.
     pub expires_at: Option<Timestamp>,
-    /// The time of the last use, some seconds late; null: never used.
+    /// Time of the last use, with a delay of some seconds. Null if the key was never used.
     pub last_used_at: Option<Timestamp>,
-    /// The time of the revocation; null: not revoked.
+    /// Time of the revocation. Null if the key is not revoked.
     pub revoked_at: Option<Timestamp>,
-    /// The key that created this one, itself or in a session of the dashboard; null: a command on
-    /// the server's host created it.
+    /// Id of the key that created this one, by the API or in a session. Null if a command on the
+    /// server's host created it.
     pub created_by: Option<KeyId>,
 }
 
@@ -61,26 +62,26 @@ pub struct Key<T = Role> {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RevokeKey {
-    /// Also revokes the keys that this key created, and those that they created in turn.
+    /// Whether the keys that this key created, directly or through other keys, are revoked too.
     pub made: Option<bool>,
 }
 
-/// Whether a key can be used.
+/// State of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     Valid,
     Expired,
-    /// Whether or not it would have expired since.
+    /// The key was revoked, even if it has expired since then.
     Revoked,
 }
 
 impl Key {
-    /// A key unused for this long is flagged as stale.
+    /// Time without use after which a key is shown as unused.
     pub const LONG_UNUSED: Duration = Duration::days(90);
 }
 
 impl KeyState {
-    /// The state of a key that was revoked then, or expires then.
+    /// Returns the state of a key with this time of revocation and this end.
     pub(crate) fn of(revoked: Option<Timestamp>, end: Option<Timestamp>, now: Timestamp) -> Self {
         match (revoked, end) {
             (Some(_), _) => Self::Revoked,
@@ -95,7 +96,8 @@ impl<T> Key<T> {
         KeyState::of(self.revoked_at, self.expires_at, now)
     }
 
-    /// Whether it was not used for that long; one that was never used counts from when it was made.
+    /// Whether the key was not used for [`LONG_UNUSED`](Self::LONG_UNUSED), or not since its
+    /// creation.
     pub fn is_long_unused(&self, now: Timestamp) -> bool {
         now.since(self.last_used_at.unwrap_or(self.created_at)) > Key::LONG_UNUSED
     }
@@ -108,9 +110,9 @@ impl<T> Key<T> {
 pub struct CreateKey {
     pub name: Name,
     pub role: Role,
-    /// The mode; absent: that of the calling key.
+    /// Mode. If absent, the mode of the calling key.
     pub mode: Option<Mode>,
-    /// In the future; absent: the key does not expire.
+    /// Expiry, in the future. If absent, the key does not expire.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -119,13 +121,13 @@ pub struct CreateKey {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollKey {
-    /// How long the old key is still valid, in seconds; absent: 86400, which is a day.
+    /// Seconds for which the old key stays valid. If absent, 86400 (a day).
     pub overlap_seconds: Option<OverlapSeconds>,
 }
 
 impl RollKey {
-    /// The old key once it is rolled at `now`. Without an overlap it is revoked, which no clock of
-    /// another node can delay.
+    /// Returns the old key after it is rolled at `now`. Without an overlap it is revoked, so that
+    /// the clocks of other nodes cannot delay its end.
     pub fn retire(&self, key: Key, now: Timestamp) -> Key {
         match self.overlap_seconds {
             Some(seconds) if seconds.get() == 0 => Key { revoked_at: Some(now), ..key },
@@ -133,13 +135,13 @@ impl RollKey {
         }
     }
 
-    /// How long the old key is still valid.
+    /// Returns the time for which the old key stays valid.
     pub fn overlap(&self) -> Duration {
         let seconds = self.overlap_seconds.map(|seconds| Duration::seconds(seconds.get().into()));
         seconds.unwrap_or(Duration::days(1))
     }
 
-    /// When the old key ends that is rolled at `now`: after the overlap, unless it expires sooner.
+    /// Returns the end of the old key: after the overlap, unless the key expires sooner.
     pub fn end(&self, now: Timestamp, expires_at: Option<Timestamp>) -> Timestamp {
         let end = now.plus(self.overlap());
         expires_at.map_or(end, |expiry| expiry.min(end))
@@ -153,7 +155,7 @@ impl RollKey {
 pub struct CreatedKey<T = Role> {
     #[serde(flatten)]
     pub record: Key<T>,
-    /// The key itself. It is not shown again.
+    /// The key itself, which is not shown again.
     #[serde(serialize_with = "ApiKey::serialize_exposed")]
     #[cfg_attr(feature = "server", schemars(with = "String"))]
     pub key: ApiKey,
@@ -167,7 +169,7 @@ pub struct Tenant {
     pub name: Name,
 }
 
-/// The answer of `GET /api/v1/key`: the key of the request, and its tenant.
+/// The response of `GET /api/v1/key`: the key of the request, and its tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -183,16 +185,16 @@ pub struct CurrentKey<T = Role> {
     pub tenant: Tenant,
 }
 
-/// The text is no API key. It is not repeated, as it may be a secret.
+/// The text is not an API key. The error does not repeat it, because it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an API key: sk_live_ or sk_test_ and 38 letters and digits, undamaged")]
 pub struct MalformedKey;
 
 /// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
-/// are the CRC-32 of all before them, so that a damaged key is recognized without a look-up.
+/// are the CRC-32 of everything before them, so that a damaged key is detected without a lookup.
 ///
-/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident.
-/// When it is dropped, its memory is overwritten.
+/// It has no `Debug`, `Display` or `Serialize`, so it cannot get into a log by accident. Its memory
+/// is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Zeroizing<String>);
 
@@ -200,18 +202,18 @@ const SECRET_LENGTH: usize = 32;
 const SHOWN_LENGTH: usize = 12;
 
 impl ApiKey {
-    /// Makes a key from the system's source of randomness.
+    /// Generates a key from the system's source of randomness.
     #[cfg(feature = "server")]
     pub fn generate(mode: Mode) -> Self {
         Self(checked_text(mark(mode), SECRET_LENGTH))
     }
 
-    /// The key itself. Whoever calls this sees to it that it goes nowhere else.
+    /// Returns the key itself. The caller must not log or store it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The first 12 characters: enough to tell keys apart, useless as a key.
+    /// Returns the first 12 characters, which distinguish keys but are useless as a key.
     pub fn prefix(&self) -> &str {
         &self.0[..SHOWN_LENGTH]
     }

@@ -1,4 +1,4 @@
-//! The text of a license key, in whichever way people type or paste it.
+//! The text of a license key, however people type or paste it.
 
 use std::str::FromStr;
 
@@ -11,23 +11,23 @@ use crate::id::ALPHABET;
 use crate::setting::is_invisible;
 
 const GROUP: usize = 5;
-/// The characters of a key that licd makes: five groups, the last character a check.
+/// Number of characters of a generated key: five groups, of which the last character is a check.
 const MADE: usize = 5 * GROUP;
-/// The characters of a brought key that count.
+/// Minimum number of significant characters of an imported key.
 const SHORTEST: usize = 8;
 const SHORT: usize = 12;
 const LONGEST: usize = 4096;
 /// Maximum number of characters that support sees of a key.
 const SUFFIX: usize = 6;
-/// With what the keys of one other service end.
+/// Ending of the keys of another service.
 const VERSION_MARK: &str = "V3";
 
-/// Why a text is no license key.
+/// Why a text is not a license key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {}", self.rule())]
 pub enum MalformedKey {
     Length,
-    /// No license key contains this character.
+    /// A character that no license key contains.
     Character(char),
 }
 
@@ -40,8 +40,8 @@ impl MalformedKey {
     }
 }
 
-/// A license key, as it was typed. It has neither `Debug` nor `Display`, so that it reaches no log
-/// by accident, and its memory is overwritten.
+/// A license key as it was typed. It has no `Debug` or `Display`, so it cannot get into a log by
+/// accident, and its memory is overwritten.
 #[derive(Clone)]
 pub struct KeyText {
     given: Zeroizing<String>,
@@ -49,7 +49,7 @@ pub struct KeyText {
 }
 
 impl KeyText {
-    /// Makes a key of 120 random bits.
+    /// Generates a key of 120 random bits.
     #[cfg(feature = "server")]
     #[expect(clippy::expect_used, reason = "without randomness no key is safe to give out")]
     pub fn generate() -> Self {
@@ -64,31 +64,31 @@ impl KeyText {
         Self { given, form }
     }
 
-    /// The key as it was typed. Callers must neither log nor store it.
+    /// Returns the key as it was typed. The caller must not log or store it.
     pub fn expose(&self) -> &str {
         &self.given
     }
 
-    /// The one form of all ways to type the key, which is hashed.
+    /// Returns the normal form of the key, which is hashed.
     pub fn form(&self) -> &str {
         &self.form
     }
 
-    /// Whether the check of the key fits, because then it was not guessed. `None` if the key has not
-    /// the form of those that licd makes.
+    /// Whether the check character matches, so that the key was not guessed. `None` if the key does
+    /// not have the form of a generated key.
     pub fn check(&self) -> Option<bool> {
         let (body, check) = self.form.split_at_checked(MADE - 1)?;
         let given = check.parse::<char>().ok().filter(|given| value(*given).is_some())?;
         Some(check_character(body)? == given)
     }
 
-    /// Whether the key has fewer than 12 characters, which are easily guessed.
+    /// Whether the key has fewer than 12 characters and can be guessed easily.
     pub fn is_short(&self) -> bool {
         self.form.chars().count() < SHORT
     }
 
-    /// The last characters, never more than a quarter of them. `None` for a key so short that its
-    /// other characters could be guessed.
+    /// Returns the last characters, at most a quarter of the key. `None` for a key that is so short
+    /// that its other characters could be guessed.
     pub fn suffix(&self) -> Option<String> {
         if self.is_short() {
             return None;
@@ -99,9 +99,9 @@ impl KeyText {
         Some(form.chars().skip(count - SUFFIX.min(count / 4)).collect())
     }
 
-    /// The form of a text that may be a part of a key: capitals in Unicode's form NFKC without what
-    /// separates groups, `O` as `0`, `I` and `L` as `1`. A label such as "License key:" and signs
-    /// around the text do not count, since people copy them too.
+    /// Returns the normal form of a text that may be a part of a key: upper case in Unicode's form
+    /// NFKC, no separators, `O` as `0`, `I` and `L` as `1`. Removes a label such as "License key:"
+    /// and punctuation around the text, because people copy them too.
     pub fn form_of(text: &str) -> Zeroizing<String> {
         let decoded = text.replace("%2D", "-").replace("%2d", "-").replace("%20", " ");
         let decoded = Zeroizing::new(decoded);
@@ -150,7 +150,7 @@ impl Serialize for KeyText {
 impl<'de> Deserialize<'de> for KeyText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Zeroizing::<String>::deserialize(deserializer)?;
-        // The text is not repeated, as it may be a secret.
+        // The error does not repeat the text, because it may be a secret.
         let expected = |error: MalformedKey| format!("invalid text, expected {}", error.rule());
         text.parse().map_err(|error| D::Error::custom(expected(error)))
     }
@@ -171,13 +171,13 @@ impl schemars::JsonSchema for KeyText {
     }
 }
 
-/// A hyphen, a dash of any length, a minus, or what people write instead.
+/// Whether a character is a hyphen, a dash of any length, a minus, or a usual replacement.
 fn is_separator(c: char) -> bool {
     matches!(c, '_' | '/' | '-' | '\u{58a}' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}')
         || matches!(c, '\u{2e3a}' | '\u{2e3b}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}')
 }
 
-/// The capital of Crockford's base32 with this value, which is below 32.
+/// Returns the character of Crockford's base32 with this value, which is below 32.
 fn character(value: usize) -> char {
     char::from(ALPHABET[value].to_ascii_uppercase())
 }
@@ -186,7 +186,8 @@ fn value(character: char) -> Option<usize> {
     ALPHABET.iter().position(|known| char::from(known.to_ascii_uppercase()) == character)
 }
 
-/// Luhn's check, modulo 32: it notices each wrong character, and nearly all two that change places.
+/// Returns Luhn's check character, modulo 32. It detects each wrong character, and nearly all
+/// swapped ones.
 fn check_character(body: &str) -> Option<char> {
     let mut sum = 0;
     for (at, character) in body.chars().rev().enumerate() {

@@ -1,5 +1,5 @@
-//! Leases: with one, an application knows without the network that its user is licensed, until the
-//! lease ends. The seat stays counted as long.
+//! Leases, with which an application is licensed offline until the lease ends. The seat stays taken
+//! until then.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,19 +14,20 @@ use crate::{
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RequestLease {
-    /// The caller's own identifier of the user. An unknown user is created.
+    /// External id of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// Only licenses of this product count, and the lease names it, so that an application takes none
-    /// of another.
+    /// Id of the product. Only its licenses count, and the lease contains it, so that an
+    /// application accepts no lease of another product.
     pub product_id: ProductId,
-    /// How long the lease is to last. A key with the role `validate` gets at most the license's
-    /// `maxLeaseSeconds`. Absent: as much as the license offers, unless its seats are floating.
+    /// Duration of the lease in seconds. A key with the role `validate` gets at most the license's
+    /// `maxLeaseSeconds`. If absent, the maximum that the license offers, unless its seats are
+    /// floating.
     pub ttl_seconds: Option<TtlSeconds>,
-    /// The machine, as the application recognizes it again. The lease repeats it, unread.
+    /// Text by which the application recognizes the machine. The lease repeats it.
     pub device: Option<DeviceName>,
 }
 
-/// A validation's answer, and if it is valid, a lease or why there is none.
+/// The result of a validation and, if it is valid, a lease or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LeaseAnswer {
@@ -34,19 +35,19 @@ pub enum LeaseAnswer {
     Invalid(InvalidAnswer),
 }
 
-/// The answer to a licensed user.
+/// The response for a licensed user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeasedAnswer {
     #[serde(flatten)]
     pub validation: ValidAnswer,
     pub lease: Option<Lease>,
-    /// Why there is no lease; absent if there is one.
+    /// Reason why there is no lease. Absent if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_reason: Option<Open<LeaseReason>>,
 }
 
-/// One schema, as of [`Validation`](crate::Validation).
+/// Describes one schema, as [`Validation`](crate::Validation) does.
 #[cfg(feature = "server")]
 impl schemars::JsonSchema for LeaseAnswer {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -78,19 +79,20 @@ impl schemars::JsonSchema for LeaseAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
     pub id: LeaseId,
-    /// The signed lease, a line of text: a JSON Web Token.
+    /// Signed lease: a JSON Web Token, which is a line of text.
     pub token: String,
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
-    /// When half of its time has passed: from then on the application asks for the next one.
+    /// Time at which half of the duration has passed. From then on the application requests the
+    /// next lease.
     pub renew_after: Timestamp,
 }
 
 string_enum! {
     /// Why a licensed user gets no lease. Later versions may have more.
     LeaseReason, "why there is no lease" {
-        /// The license has no `maxLeaseSeconds`; or the request no `ttlSeconds`, which floating seats
-        /// require, and administrators where no lease is offered.
+        /// The license has no `maxLeaseSeconds`, or the request has no `ttlSeconds`. That is
+        /// required for floating seats, and for an administrator if the license offers no leases.
         NotOffered = "not_offered",
         /// The license ends within a minute.
         EndsSoon = "ends_soon",
@@ -102,10 +104,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// What happens to a lease that holds a seat which is to be taken away.
+    /// Treatment of a lease that holds the seat to free.
     OnLease, "drop", inline {
-        /// The seat is free at once. Until the lease ends, one user more than there are seats may use
-        /// the license.
+        /// Frees the seat immediately. Until the lease ends, one more user than there are seats may
+        /// use the license.
         Drop = "drop",
     }
 }
@@ -115,20 +117,20 @@ string_enum! {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct RunningLease {
-    /// The id of the user's assignment to the license.
+    /// Id of the user's assignment to the license.
     pub id: AssignmentId,
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: UserId,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub external_id: ExternalId,
     pub license_id: LicenseId,
-    /// The device that the last lease was issued for, if the request named one.
+    /// Device of the last lease, if the request named one.
     pub device: Option<DeviceName>,
-    /// The end of the last lease plus five minutes: the seat cannot be freed before.
+    /// End of the last lease plus five minutes. The seat cannot be freed before.
     pub leased_until: Timestamp,
 }
 
-/// A seat that stays where it is, since a lease holds it.
+/// A seat that was not released, because a lease holds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

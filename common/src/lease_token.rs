@@ -1,5 +1,4 @@
-//! The text of a lease: a compact JWS (RFC 7515) whose algorithm is ES256, so that the libraries that
-//! applications have anyway can verify it.
+//! The text of a lease: a compact JWS (RFC 7515) with ES256, which common libraries can verify.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,17 +21,17 @@ struct Header {
     kid: String,
 }
 
-/// What a lease says. The names are those of RFC 7519, where it has one.
+/// Claims of a lease, with the names of RFC 7519 where it has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseClaims {
     pub iss: TenantId,
     pub mode: Mode,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub sub: ExternalId,
     pub aud: ProductId,
     pub jti: LeaseId,
-    /// When it was issued, and when it ends, in seconds since 1970.
+    /// Time of issue, and end, in seconds since 1970.
     pub iat: i64,
     pub exp: i64,
     pub license_id: LicenseId,
@@ -43,7 +42,7 @@ pub struct LeaseClaims {
     pub device: Option<DeviceName>,
 }
 
-/// Why a text is no lease that one of the keys signed.
+/// Why a text is not a lease that one of the keys signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotALease {
     #[error("it is not a lease: not three parts in base64url, or not the claims of a lease")]
@@ -57,10 +56,10 @@ pub enum NotALease {
 }
 
 impl LeaseClaims {
-    /// How long past its end verifiers accept a lease, since clocks differ, in seconds.
+    /// Seconds past its end for which verifiers accept a lease, because clocks differ.
     pub const TOLERANCE: i64 = 300;
 
-    /// The text without its signature.
+    /// Returns the text without its signature.
     pub fn unsigned(&self, kid: &str) -> Result<String, serde_json::Error> {
         let [alg, typ, kid] = [ALGORITHM, TYPE, kid].map(str::to_owned);
         let header = serde_json::to_vec(&Header { alg, typ, kid })?;
@@ -69,13 +68,13 @@ impl LeaseClaims {
         Ok(format!("{header}.{claims}"))
     }
 
-    /// The whole text. The signature is of 64 octets, as RFC 7518 has it.
+    /// Returns the whole text. The signature has 64 bytes, as in RFC 7518.
     pub fn signed(unsigned: &str, signature: &[u8]) -> String {
         format!("{unsigned}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// The claims of a lease that one of `keys` signed. Whom and what they are about, and when they
-    /// end, is for the caller to compare.
+    /// Returns the claims of a lease that one of `keys` signed. The caller must check user,
+    /// product, device and end.
     pub fn verify(text: &str, keys: &[Jwk]) -> Result<Self, NotALease> {
         let (signed, signature) = text.rsplit_once('.').ok_or(NotALease::Malformed)?;
         let (header, claims) = signed.split_once('.').ok_or(NotALease::Malformed)?;

@@ -1,12 +1,12 @@
 //! The types that cross the wire between licd and its callers.
 //!
-//! One type serves a thing from the database column to the terminal: licd decodes [`License`] from
-//! a row and sends it, licctl reads it and prints it. Types that carry a rule (a name's length, a
-//! plan's seats) are created by parsing alone, so a value need not be checked again. There is no
-//! I/O here: the server stores and the CLI asks.
+//! One type represents a record from the database column to the terminal: licd decodes [`License`]
+//! from a row and sends it, and licctl reads and prints it. Types with a rule, such as the length
+//! of a name, are created only by parsing, so a value need not be checked again. This crate does no
+//! I/O.
 //!
-//! Feature `server` adds the derives for columns and for the OpenAPI document, and creates ids
-//! and keys; the CLI compiles none of this.
+//! Feature `server` adds the derives for columns and for the OpenAPI document, and generates ids
+//! and keys. The CLI compiles none of this.
 
 mod catalog;
 mod checked_text;

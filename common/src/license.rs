@@ -29,12 +29,12 @@ string_enum! {
 pub struct License<S = Status> {
     pub id: LicenseId,
     pub product_id: ProductId,
-    /// The plan from which the license was created.
+    /// Id of the plan from which the license was created.
     pub plan_id: PlanId,
     pub status: S,
-    /// How many users may hold a seat at once; null: no limit.
+    /// Maximum number of users who hold a seat. Null for no limit.
     pub max_seats: Option<MaxSeats>,
-    /// The time from which the license is expired; null: no expiry.
+    /// Time from which the license is expired. Null if it does not expire.
     pub expires_at: Option<Timestamp>,
     #[cfg_attr(feature = "server", sqlx(json))]
     pub features: Features,
@@ -43,14 +43,14 @@ pub struct License<S = Status> {
 }
 
 impl<S> License<S> {
-    /// Whether its end has passed. If it is active, it is expired then.
+    /// Whether the end has passed. An active license is then expired.
     pub fn has_ended(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
 string_enum! {
-    /// What a validation makes of a license: its status, and its end and grace.
+    /// State of a license for validations, from its status, its end and its days of grace.
     LicenseState, "one of active, suspended, revoked, expired, grace" {
         Active = "active",
         Suspended = "suspended",
@@ -63,7 +63,7 @@ string_enum! {
 }
 
 impl<S: PartialEq<Status>> License<S> {
-    /// Until when a license with these terms is valid past its end, if it is now.
+    /// Returns the end of the grace period, if the license is in it.
     pub fn in_grace_until(&self, terms: &Terms, now: Timestamp) -> Option<Timestamp> {
         let is_over = self.status == Status::Active && self.has_ended(now);
         terms.grace_ends_at(self.expires_at).filter(|end| is_over && now < *end)
@@ -73,8 +73,9 @@ impl<S: PartialEq<Status>> License<S> {
         self.in_grace_until(terms, now).is_some()
     }
 
-    /// When the next term of a license begins that is renewed now: when this one ends, or ended if it
-    /// is in grace, so that nobody loses days by paying early, or gains them by paying late.
+    /// Returns the start of the next term if the license is renewed now. It is the end of the
+    /// present term, even in grace, so that customers lose no days by paying early and gain none by
+    /// paying late.
     pub fn renews_from(&self, terms: &Terms, now: Timestamp) -> Timestamp {
         match self.expires_at {
             Some(end) if end > now || self.is_in_grace(terms, now) => end,
@@ -90,8 +91,8 @@ impl From<Status> for Open<Status> {
 }
 
 impl<S: Clone + From<Status> + PartialEq<Status>> License<S> {
-    /// The status as a validation treats it: an active license past its end is expired. What a person
-    /// decided says more than a date, so one that is suspended or revoked stays so.
+    /// Returns the status for validations. An active license past its end is expired. A suspended
+    /// or revoked license stays so, because an administrator decided that.
     pub fn effective_status(&self, now: Timestamp) -> S {
         if self.status == Status::Active && self.has_ended(now) {
             Status::Expired.into()
@@ -101,7 +102,7 @@ impl<S: Clone + From<Status> + PartialEq<Status>> License<S> {
     }
 }
 
-/// A license with its terms and what its vendor noted on it, which has no part in decisions.
+/// A license with its terms, name and metadata. Name and metadata never affect decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[cfg_attr(feature = "server", schemars(rename = "LicenseDetails"))]
@@ -109,11 +110,11 @@ pub struct LicenseDetails<S = Status> {
     #[serde(flatten)]
     #[cfg_attr(feature = "server", sqlx(flatten))]
     pub license: License<S>,
-    /// The license's name, such as that of a customer or an order.
+    /// Name of the license, such as that of a customer or an order.
     pub name: Option<Name>,
     #[cfg_attr(feature = "server", sqlx(json(nullable)))]
     pub metadata: Option<Metadata>,
-    /// Absent if it has none.
+    /// Terms. Absent if the license has none.
     #[serde(default, skip_serializing_if = "Terms::are_none")]
     #[cfg_attr(feature = "server", sqlx(flatten))]
     pub terms: Terms,
@@ -131,9 +132,9 @@ impl<S> Deref for LicenseDetails<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Seats {
-    /// How many users hold a seat.
+    /// Number of users who hold a seat.
     pub used: i32,
-    /// How many users may hold one; null: no limit.
+    /// Maximum number of users who hold a seat. Null for no limit.
     pub allowed: Option<MaxSeats>,
 }
 
@@ -155,13 +156,13 @@ impl<S> Deref for LicenseWithSeats<S> {
     }
 }
 
-/// The assignment of a license to a user. It takes no seat; the first successful validation does.
+/// The assignment of a license to a user. It takes no seat. The first valid validation does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
     pub id: AssignmentId,
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: UserId,
     pub license_id: LicenseId,
     pub assigned_at: Timestamp,
@@ -175,21 +176,21 @@ pub struct Assignment {
 #[serde(rename_all = "camelCase")]
 pub struct Activation {
     pub id: ActivationId,
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: UserId,
     pub license_id: LicenseId,
     pub activated_at: Timestamp,
-    /// The time of the latest successful validation.
+    /// Time of the last valid validation.
     pub last_checked_at: Timestamp,
-    /// Until when the last lease holds the seat, with five minutes for clocks. Absent if there was
-    /// none, and in answers of validations.
+    /// Time until which the last lease holds the seat: its end plus five minutes, because clocks
+    /// differ. Absent without a lease, and in responses to validations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", sqlx(default))]
     pub leased_until: Option<Timestamp>,
 }
 
 impl Activation {
-    /// Until when a lease holds the seat, if one does.
+    /// Returns the time until which a lease holds the seat, if one does.
     pub fn lease_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.leased_until.filter(|until| now < *until)
     }
@@ -197,7 +198,7 @@ impl Activation {
 
 #[cfg(feature = "server")]
 impl Activation {
-    /// A new seat, which is not stored yet.
+    /// Creates a seat, which is not stored yet.
     pub fn new(user_id: UserId, license_id: LicenseId, now: Timestamp) -> Self {
         let id = ActivationId::new(now);
         Self {
@@ -218,15 +219,15 @@ impl Activation {
 pub struct LicenseAssignment {
     #[serde(flatten)]
     pub assignment: Assignment,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub external_id: ExternalId,
     pub email: Option<Line>,
     pub name: Option<Name>,
-    /// The seat; null while the user holds none.
+    /// Seat of the user. Null if the user holds none.
     pub activation: Option<Activation>,
 }
 
-/// A seat, with both identifiers of its user, and the email if it is known.
+/// A seat, with both ids of its user, and the email if known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -234,24 +235,24 @@ pub struct UsageActivation {
     #[serde(flatten)]
     #[cfg_attr(feature = "server", sqlx(flatten))]
     pub activation: Activation,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub external_id: ExternalId,
     #[serde(default)]
     pub email: Option<Line>,
 }
 
-/// The seats of a license that are held.
+/// Held seats of a license.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "server", schemars(rename = "Usage"))]
 pub struct Usage<S = Status> {
     pub license: License<S>,
-    /// The seats held now, oldest first.
+    /// Seats, oldest first.
     pub activations: Vec<UsageActivation>,
-    /// How many seats are held in all, also if `activations` is a page of them.
+    /// Total number of held seats, even if `activations` is only a page.
     pub total_activations: i64,
-    /// How many different users hold them.
+    /// Number of users who hold them.
     pub active_seats: i64,
 }
 
@@ -263,9 +264,9 @@ pub struct CreateLicense {
     pub plan_id: PlanId,
     /// Overrides the plan's value.
     pub expires_in_days: Option<ExpiresInDays>,
-    /// When the license ends, whatever the plan says. Not together with `expiresInDays`.
+    /// End of the license. Overrides the plan. Cannot be combined with `expiresInDays`.
     pub expires_at: Option<Timestamp>,
-    /// A name, such as that of a customer or an order. It has no part in decisions.
+    /// Name, such as that of a customer or an order. It never affects decisions.
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
 }
@@ -275,9 +276,10 @@ pub struct CreateLicense {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TransferLicense {
-    /// The caller's own identifier of the user who has the license.
+    /// External id of the user who has the license.
     pub from_user_id: ExternalId,
-    /// The same of the user who gets it. An unknown user is created; a user has at most 100 licenses.
+    /// External id of the user who gets the license. An unknown user is created. A user can have at
+    /// most 100 licenses.
     pub to_user_id: ExternalId,
 }
 
@@ -286,23 +288,23 @@ pub struct TransferLicense {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AssignLicense {
-    /// The caller's own identifier of the user. An unknown user is created; a user has at most
+    /// External id of the user. An unknown user is created; a user has at most
     /// 100 licenses.
     pub user_id: ExternalId,
-    /// Replaces the metadata of an existing assignment; absent: it stays. At most 16 KiB as compact
-    /// JSON and 32 levels, without NUL characters.
+    /// Replaces the metadata. If absent, the metadata of an existing assignment stays. At most 16
+    /// KiB as compact JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
-    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
-    /// all others stay. Not together with `metadata`.
+    /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
+    /// and all others stay. Cannot be combined with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
-    /// Whether validations look at this license before all others that the user has, also at one
-    /// that is assigned already; absent: it stays where it is, and a new one comes last.
+    /// Whether validations consider this license before the user's others, even if it is assigned
+    /// already. If absent, an existing assignment keeps its place, and a new one comes last.
     #[serde(default, skip_serializing_if = "is_false")]
     pub first: bool,
 }
 
 impl AssignLicense {
-    /// An assignment without metadata, after the user's other licenses.
+    /// Creates an assignment without metadata, after the user's other licenses.
     pub fn to(user_id: ExternalId) -> Self {
         Self { user_id, metadata: None, merge_metadata: None, first: false }
     }
@@ -325,32 +327,33 @@ pub struct SetStatus {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UpdateLicense {
-    /// A limit below the number of seats held takes no seat away; it prevents new ones.
+    /// Maximum number of seats. A limit below the number of held seats frees none, but prevents new
+    /// ones.
     pub max_seats: Option<MaxSeats>,
-    /// Of a license that waits for its first validation: it does not any more.
+    /// End of the license. A license that starts with its first validation then no longer does.
     pub expires_at: Option<Timestamp>,
     pub features: Option<Features>,
     pub name: Option<Name>,
-    /// Replaces the former. At most 16 KiB as compact JSON and 32 levels, without NUL characters.
+    /// Replaces the metadata. At most 16 KiB as compact JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
-    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
-    /// all others stay. Not together with `metadata`.
+    /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
+    /// and all others stay. Cannot be combined with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
-    /// Seats that were not validated for so long may be taken over. Nobody counts as idle before so
-    /// much time has passed since this change. At most 10,000 seats can be floating.
+    /// Idle time in minutes, after which another user may take over a seat. No seat is idle before
+    /// this time has passed since the change. Requires at most 10,000 seats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat_idle_minutes: Option<SeatIdleMinutes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_days: Option<GraceDays>,
-    /// The license waits for its first validation, and ends so many days after it. Not while
-    /// somebody holds a seat, and not together with `expiresAt`.
+    /// Makes the license start with its first validation, and end this number of days later. Fails
+    /// while a user holds a seat. Cannot be combined with `expiresAt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_with_days: Option<ExpiresInDays>,
-    /// Leases that are running stay as they are.
+    /// Maximum duration of new leases in seconds. Running leases stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_lease_seconds: Option<MaxLeaseSeconds>,
-    /// Another plan, also of another product, or the same one anew: the license takes its limit,
-    /// features and terms, but for those that this request sets. Its end stays.
+    /// Applies a plan, which may belong to another product or be the present one. The license takes
+    /// its limit, features and terms, except for those in this request. Its end stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<PlanId>,
     /// Fields to set to null.

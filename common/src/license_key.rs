@@ -1,4 +1,4 @@
-//! License keys: texts that open a license for a user who types them. A license key is no API key.
+//! License keys: texts with which users claim a license. A license key is not an API key.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,35 +9,35 @@ use crate::{
 };
 
 string_enum! {
-    /// What becomes of the keys of a license that is deleted.
+    /// Treatment of the keys of a deleted license.
     OnKeys, "revoke", inline {
-        /// Those with which a user could still claim the license are revoked.
+        /// Revokes the keys with which a user could still claim the license.
         Revoke = "revoke",
     }
 }
 
-/// The record of a license key, without the key itself, of which only a hash is stored.
+/// The record of a license key, without the key itself, because only its hash is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct LicenseKey {
     pub id: LicenseKeyId,
     pub license_id: LicenseId,
-    /// The last characters of the key, for support; null: too few to show some of them.
+    /// Last characters of the key, for support. Null if the key is too short to show some.
     pub suffix: Option<String>,
-    /// How many users may claim the license with it; null: as many as the license has seats, or any
-    /// number if these are floating.
+    /// Maximum number of users who claim with the key. Null for the number of seats, or for no
+    /// limit if the seats are floating.
     pub max_uses: Option<MaxUses>,
-    /// How many users have claimed the license with it and still have it.
+    /// Number of users who have claimed with the key and still have the license.
     pub uses: i64,
-    /// How many may: `maxUses`, or else the seats of the license; null: any number.
+    /// Effective limit of uses: `maxUses`, or else the number of seats. Null for no limit.
     pub uses_limit: Option<i32>,
-    /// The status of the license.
+    /// Status of the license.
     pub license_status: Open<Status>,
     pub created_at: Timestamp,
-    /// The time from which nobody can claim with it; null: no expiry.
+    /// Time from which users cannot claim with the key. Null if it does not expire.
     pub expires_at: Option<Timestamp>,
-    /// The time of the revocation; null: not revoked.
+    /// Time of the revocation. Null if the key is not revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -75,14 +75,15 @@ impl LicenseKey {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateLicenseKey {
-    /// A key that users have already; absent: licd makes one.
+    /// A key that users have already. If absent, licd generates one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyText>,
-    /// Absent: as many users may claim as the license has seats, or any number if these are floating.
+    /// Maximum number of users who claim with the key. If absent, the number of seats, or no limit
+    /// if the seats are floating.
     pub max_uses: Option<MaxUses>,
-    /// In the future; absent: the key does not expire.
+    /// Expiry, in the future. If absent, the key does not expire.
     pub expires_at: Option<Timestamp>,
-    /// Whether `key` may have only 8 to 11 letters and digits, which are easily guessed.
+    /// Whether `key` may have only 8 to 11 letters and digits, which can be guessed more easily.
     pub allow_short: Option<bool>,
 }
 
@@ -92,7 +93,7 @@ pub struct CreateLicenseKey {
 pub struct CreatedLicenseKey {
     #[serde(flatten)]
     pub record: LicenseKey,
-    /// The key itself. It is not shown again.
+    /// The key itself, which is not shown again.
     pub key: KeyText,
 }
 
@@ -101,13 +102,13 @@ pub struct CreatedLicenseKey {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    /// The caller's own identifier of the user. An unknown user is created.
+    /// External id of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// The license key as the user typed or pasted it: case, blanks, dashes, and quotes, brackets and
-    /// full stops around it do not count.
+    /// License key as the user typed or pasted it. licd ignores case, blanks and dashes, and
+    /// quotes, brackets and full stops around it.
     pub key: KeyText,
-    /// Only a key for this product is taken, and only its licenses count. Null is as if it were
-    /// absent.
+    /// Id of the product. The key must be for this product, and only its licenses count. Null is
+    /// the same as absent.
     pub product_id: Option<ProductId>,
 }
 
@@ -116,7 +117,7 @@ pub struct Claim {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FindLicenseKey {
-    /// The whole key, as a user typed it.
+    /// Whole key, as a user typed it.
     pub key: KeyText,
 }
 

@@ -1,4 +1,4 @@
-//! Metadata: a caller's own JSON object, within its limits, and changes of some of its entries.
+//! Metadata: a JSON object of the caller, and changes of some of its members.
 
 use std::ops::Deref;
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::text::Invalid;
 
-/// A caller's own JSON object of at most 16 KiB, measured as compact JSON, and 32 levels, so that
-/// it can still be read inside a list. It holds no NUL character, which PostgreSQL's `jsonb` cannot
-/// store.
+/// A JSON object of the caller, of at most 16 KiB as compact JSON and 32 levels, so that it can
+/// still be read inside a list. It contains no NUL character, because PostgreSQL's `jsonb` cannot
+/// store one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
@@ -51,7 +51,7 @@ impl Metadata {
 }
 
 /// A change of metadata as in RFC 7396: its members replace those of the same name, objects are
-/// merged member by member, and null removes one.
+/// merged member by member, and null removes a member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -67,7 +67,7 @@ impl MetadataPatch {
         self.0.is_empty()
     }
 
-    /// The metadata after the change; without any before, that of a new record.
+    /// Returns the metadata after the change. `before` is `None` for a new record.
     pub fn apply(&self, before: Option<&Metadata>) -> Result<Metadata, Invalid> {
         let mut map = before.map(|before| before.0.clone()).unwrap_or_default();
         merge(&mut map, &self.0);

@@ -1,4 +1,4 @@
-//! Whole numbers with bounds.
+//! Whole numbers with a minimum and a maximum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ macro_rules! numbers {
         impl $name {
             pub const MAX: i32 = $max;
 
-            /// Takes a number from the least to [`Self::MAX`].
+            /// Creates a value from the minimum to [`Self::MAX`].
             pub fn new(number: i64) -> Result<Self, Invalid> {
                 match i32::try_from(number) {
                     Ok(number @ $min..=$max) => Ok(Self(number)),
@@ -67,7 +67,7 @@ macro_rules! numbers {
                             .and_then(|number| self.visit_i64(number))
                     }
 
-                    /// JSON has one kind of number: some programs write 5 as 5.0.
+                    /// Accepts a zero fraction, because some programs write 5 as 5.0.
                     fn visit_f64<E: Error>(self, number: f64) -> Result<$name, E> {
                         let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
                         match is_whole {
@@ -103,21 +103,21 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// How many users may hold a seat at once.
+    /// Maximum number of users who hold a seat.
     MaxSeats from 1 to 1_000_000, "a whole number from 1 to 1000000";
-    /// How many users may claim a license with one key.
+    /// Maximum number of users who claim a license with one key.
     MaxUses from 1 to 1_000_000, "a whole number from 1 to 1000000";
-    /// How long a license created from a plan is valid, in days of 24 hours.
+    /// Validity of a license in days of 24 hours.
     ExpiresInDays from 1 to 36_500, "a whole number from 1 to 36500";
-    /// How long the holder of a floating seat may go without a validation, in minutes, up to a year.
+    /// Idle time of a floating seat in minutes, up to a year.
     SeatIdleMinutes from 5 to 525_600, "a whole number from 5 to 525600";
-    /// How long a license is valid past its end, in days of 24 hours.
+    /// Grace period in days of 24 hours.
     GraceDays from 1 to 365, "a whole number from 1 to 365";
-    /// How long a lease of a license lasts at most, in seconds, up to 400 days.
+    /// Maximum duration of a lease in seconds, up to 400 days.
     MaxLeaseSeconds from 300 to 34_560_000, "a whole number from 300 to 34560000";
-    /// How long one lease is to last, in seconds, up to 400 days.
+    /// Duration of a lease in seconds, up to 400 days.
     TtlSeconds from 60 to 34_560_000, "a whole number from 60 to 34560000";
-    /// How long a key that was rolled is still valid, in seconds, up to 30 days.
+    /// Time in seconds for which a rolled key stays valid, up to 30 days.
     OverlapSeconds from 0 to 2_592_000, "a whole number from 0 to 2592000";
 }
 

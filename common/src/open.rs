@@ -1,12 +1,12 @@
-//! Sets of words that may grow: a client of this version can read the words of a later licd. Records
-//! with a closed set, which licd has, take the open one as a type parameter: `License<Open<Status>>`.
+//! Enums that may grow: a client of this version can read values of a later licd. Records with closed
+//! enums, as licd uses them, take the open one as a type parameter, such as `License<Open<Status>>`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A value of a set that may grow: a client can read unknown values too.
+/// A value of an enum that may grow. A client can read unknown values too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open<T> {
     Known(T),
@@ -14,7 +14,7 @@ pub enum Open<T> {
 }
 
 impl<T: Copy> Open<T> {
-    /// The value, unless a later version of licd has added it.
+    /// Returns the value, or `None` if a later version of licd has added it.
     pub fn known(&self) -> Option<T> {
         match self {
             Self::Known(value) => Some(*value),
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Known values are listed and others allowed, so that a generated client accepts them all.
+/// Lists known values and permits others, so that a generated client accepts all of them.
 #[cfg(feature = "server")]
 impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -1,50 +1,50 @@
-//! Outcomes of validations: the counts of each hour, and the refusals of each user.
+//! Outcomes of validations: counts by hour, and refusals by user.
 
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{ExternalId, LicenseId, Open, Reason, RefusalId, Timestamp};
 
-/// The validations of one user that were refused for one reason in one hour.
+/// Refused validations of one user, for one reason, in one hour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct UserRefusal {
     pub id: RefusalId,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     #[cfg_attr(feature = "server", sqlx(rename = "external_id"))]
     pub user_id: ExternalId,
     pub reason: Open<Reason>,
-    /// The license that gave the reason of the last refusal; null if no license was assigned.
+    /// License that gave the reason of the last refusal. Null if no license was assigned.
     pub license_id: Option<LicenseId>,
-    /// The start of the hour.
+    /// Start of the hour.
     pub hour: Timestamp,
-    /// How many validations were refused.
+    /// Number of refused validations.
     pub count: i64,
     pub first_at: Timestamp,
     pub last_at: Timestamp,
 }
 
-/// The counts of the hours from `from` until before `to`.
+/// Counts by hour from `from` until `to`, exclusive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Statistics {
-    /// The start of the first hour.
+    /// Start of the first hour.
     pub from: Timestamp,
-    /// The end of the last hour.
+    /// End of the last hour.
     pub to: Timestamp,
-    /// Every hour, oldest first, also those without a validation.
+    /// All hours, oldest first, including hours without a validation.
     pub hours: Vec<HourStatistics>,
 }
 
-/// How many validations of one hour had which outcome.
+/// Number of validations of an hour by outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HourStatistics {
-    /// The start of the hour.
+    /// Start of the hour.
     pub hour: Timestamp,
-    /// All validations; the other members add up to it.
+    /// Number of all validations, which is the sum of the other members.
     pub total: i64,
     pub valid: i64,
     pub no_license: i64,
@@ -52,12 +52,12 @@ pub struct HourStatistics {
     pub revoked: i64,
     pub suspended: i64,
     pub exceeded_seats: i64,
-    /// Always 0: a validation creates an unknown user.
+    /// Always 0, because a validation creates an unknown user.
     pub user_not_found: i64,
 }
 
 impl HourStatistics {
-    /// An hour without a validation.
+    /// Returns an hour without a validation.
     pub fn empty(hour: Timestamp) -> Self {
         Self {
             hour,
@@ -72,13 +72,13 @@ impl HourStatistics {
         }
     }
 
-    /// Counts validations that were refused for the reason, or were valid if there is none.
+    /// Adds validations that were refused for the reason, or valid ones if it is `None`.
     pub fn add(&mut self, reason: Option<Reason>, count: i64) {
         *self.outcome(reason) += count;
         self.total += count;
     }
 
-    /// How many validations were refused for the reason.
+    /// Returns the number of validations that were refused for the reason.
     pub fn refused_for(&self, reason: Reason) -> i64 {
         *self.clone().outcome(Some(reason))
     }
@@ -96,7 +96,7 @@ impl HourStatistics {
     }
 }
 
-/// The start of the hour in which the time lies.
+/// Returns the start of the hour of a time.
 pub fn hour_of(time: Timestamp) -> Timestamp {
     const HOUR: u64 = 3_600_000;
     time.plus(-Duration::milliseconds((time.millis() % HOUR) as i64))

@@ -1,7 +1,7 @@
-//! Settings from the environment or a file, as editors, shells and web pages mangle them.
+//! Cleans settings from the environment or a file, which editors, shells and web pages change.
 
-/// A setting without blanks, line ends and a byte order mark around it. Fails if an invisible
-/// character remains, since nobody could find that in the error about the value.
+/// Returns a setting without blanks, line ends and a byte order mark around it. Fails if an invisible
+/// character remains, because users could not find it from an error about the value.
 pub fn setting(text: &str) -> Result<&str, Invisible> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     match text.chars().find(|c| is_invisible(*c)) {
@@ -10,14 +10,14 @@ pub fn setting(text: &str) -> Result<&str, Invisible> {
     }
 }
 
-/// A text without blanks and invisible characters around it, such as the cell of a table.
+/// Returns a text, such as the cell of a table, without blanks and invisible characters around it.
 pub fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || is_invisible(c) && !c.is_control())
 }
 
-/// A character that nobody sees.
+/// An invisible character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it contains an invisible character, U+{:04X}; type it anew", u32::from(*.0))]
+#[error("it contains an invisible character, U+{:04X}; type the value again", u32::from(*.0))]
 pub struct Invisible(char);
 
 pub(crate) fn is_invisible(c: char) -> bool {
@@ -41,6 +41,6 @@ mod tests {
             assert!(setting(text).is_err(), "{text:?}");
         }
         let said = setting("600/m\u{200b}").unwrap_err().to_string();
-        assert_eq!(said, "it contains an invisible character, U+200B; type it anew");
+        assert_eq!(said, "it contains an invisible character, U+200B; type the value again");
     }
 }

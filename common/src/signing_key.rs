@@ -1,4 +1,4 @@
-//! Signing keys: what leases are signed with, and what applications verify them with.
+//! Signing keys: licd signs leases with them, and applications verify leases.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,18 +9,18 @@ use crate::string_enum::string_enum;
 use crate::{Invalid, SigningKeyId, Timestamp};
 
 string_enum! {
-    /// What a signing key is for.
+    /// State of a signing key.
     SigningKeyState, "one of standby, active, retired" {
-        /// The next rotation lets it sign.
+        /// The next rotation makes it active.
         Standby = "standby",
-        /// Leases are signed with it.
+        /// licd signs leases with it.
         Active = "active",
-        /// It signs no more; leases that it has signed still count.
+        /// licd no longer signs with it. Leases that it has signed are still valid.
         Retired = "retired",
     }
 }
 
-/// A point of P-256 in the 65 octets of X9.62: a 4, then both coordinates.
+/// A point of P-256 in the 65 bytes of X9.62: a 4, then both coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey([u8; 65]);
 
@@ -47,10 +47,10 @@ pub struct Jwk {
     pub kty: String,
     /// Always `P-256`.
     pub crv: String,
-    /// A coordinate of 32 octets in base64url, as `y`.
+    /// First coordinate, 32 bytes in base64url.
     pub x: String,
     pub y: String,
-    /// The thumbprint of RFC 7638, which is in the header of each lease.
+    /// Thumbprint of RFC 7638, which is in the header of each lease.
     pub kid: String,
     /// Always `sig`.
     #[serde(rename = "use")]
@@ -60,18 +60,18 @@ pub struct Jwk {
 }
 
 impl Jwk {
-    /// The key with these coordinates.
+    /// Returns the JSON Web Key of a public key.
     pub fn of(key: &PublicKey) -> Self {
         let (x, y) = key.0[1..].split_at(32);
         let [x, y] = [x, y].map(|octets| URL_SAFE_NO_PAD.encode(octets));
-        // The members that RFC 7638 names, in their order, without spaces.
+        // The members of RFC 7638, in its order, without spaces.
         let text = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
         let kid = URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()));
         let [kty, crv, usage, alg] = ["EC", "P-256", "sig", "ES256"].map(str::to_owned);
         Self { kty, crv, x, y, kid, usage, alg }
     }
 
-    /// The key itself; none if it is for something else, or malformed.
+    /// Returns the public key. `None` if it has another purpose or is malformed.
     pub fn public_key(&self) -> Option<PublicKey> {
         let octets = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
         let key = [vec![4], octets(&self.x)?, octets(&self.y)?].concat().try_into().ok()?;
@@ -79,8 +79,8 @@ impl Jwk {
     }
 }
 
-/// A key of one mode of a tenant. Applications embed the whole set, so that they accept leases of
-/// each.
+/// A signing key of one mode of a tenant. Applications embed the whole set, so that they accept
+/// leases that any of them has signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "server", schemars(rename = "SigningKey"))]
@@ -88,33 +88,34 @@ impl Jwk {
 pub struct SigningKey<S = SigningKeyState> {
     pub id: SigningKeyId,
     pub state: S,
-    /// Applications that were built before do not know the key.
+    /// Time of creation. Applications that were built before do not know the key.
     pub created_at: Timestamp,
-    /// Null unless it is retired.
+    /// Time of retirement. Null unless the key is retired.
     pub retired_at: Option<Timestamp>,
     pub jwk: Jwk,
 }
 
-/// The keys that are not retired.
+/// Signing keys that are not retired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "server", schemars(rename = "SigningKeys"))]
 pub struct SigningKeys<S = SigningKeyState> {
-    /// Signs from now on. Applications that were built before its `createdAt` refuse what it signs.
+    /// Active key, which signs from now on. Applications that were built before its `createdAt`
+    /// refuse its leases.
     pub active: SigningKey<S>,
     pub standby: SigningKey<S>,
 }
 
-/// The body of `POST /api/v1/admin/signing-keys/rotate`: one of both.
+/// The body of `POST /api/v1/admin/signing-keys/rotate`, with exactly one member.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotateSigningKeys {
-    /// The key that is to sign, which is the one on standby.
+    /// Id of the standby key, which becomes active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<SigningKeyId>,
-    /// True: give up both keys, whose secret is lost. All applications that were built before refuse
-    /// every lease from then on.
+    /// Whether both keys are replaced because the secret key is lost. Applications that were built
+    /// before then refuse all new leases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abandon: Option<bool>,
 }
@@ -123,7 +124,7 @@ pub struct RotateSigningKeys {
 mod tests {
     use super::*;
 
-    /// Those of RFC 7515, appendix A.3.
+    /// Coordinates from RFC 7515, appendix A.3.
     const X: &str = "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU";
     const Y: &str = "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0";
 

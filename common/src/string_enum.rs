@@ -1,8 +1,9 @@
 //! Enums whose variants are lower-case strings.
 
 /// Defines an enum whose variants are the same strings on the wire, in a column and on a command
-/// line. Reading accepts exactly these strings. An enum that has words of another is `inline` in the
-/// OpenAPI document, as generated clients in Go have all named words in one place.
+/// line. Reading accepts exactly these strings. An enum that shares words with another one is
+/// `inline` in the OpenAPI document, because generated clients in Go have all named words in one
+/// namespace.
 macro_rules! string_enum {
     (
         $(#[doc = $doc:literal])*
@@ -19,7 +20,7 @@ macro_rules! string_enum {
 
         impl $name {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
-            /// The strings of [`Self::ALL`], in the same order.
+            /// Strings of [`Self::ALL`], in the same order.
             pub const WORDS: &[&str] = &[$($word),*];
 
             pub fn as_str(self) -> &'static str {
@@ -71,7 +72,7 @@ macro_rules! string_enum {
             }
         }
 
-        /// A command line accepts the same strings, and its help lists them.
+        /// Command lines accept the same strings, and the help lists them.
         #[cfg(feature = "clap")]
         impl clap::builder::ValueParserFactory for $name {
             type Parser = clap::builder::ValueParser;
@@ -108,7 +109,7 @@ macro_rules! string_enum {
 
 pub(crate) use string_enum;
 
-/// The documentation of an enum, and of each of its words that has some.
+/// Documentation of an enum and of its words.
 #[cfg(feature = "server")]
 pub(crate) fn describe(doc: &str, words: &[(&str, &str)]) -> String {
     let lines = words.iter().filter(|(_, doc)| !doc.is_empty());

@@ -1,5 +1,5 @@
-//! The terms of a license beyond its seats and its end: when a seat comes free by itself, how long
-//! the license is valid past its end, and whether its days have begun. And seats that are given back.
+//! Terms of a license in addition to its seats and its end: idle time, grace, start and leases. Also
+//! the release of seats.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,48 +10,49 @@ use crate::{
 };
 
 string_enum! {
-    /// From when the days of a plan's licenses count.
+    /// Start of the days of a plan's licenses.
     ExpiresFrom, "one of creation, firstValidation" {
-        /// From the creation of the license.
+        /// The days start with the creation of the license.
         Creation = "creation",
-        /// From the first validation that takes a seat.
+        /// The days start with the first validation that takes a seat.
         FirstValidation = "firstValidation",
     }
 }
 
-/// The terms of a license that has any.
+/// Terms of a license.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct Terms {
-    /// A seat whose user was not validated for so long may be taken over, if the license has a limit:
-    /// its seats are floating. Null: users keep their seats.
+    /// Idle time in minutes, after which another user may take over a seat, if the license has a
+    /// limit. Its seats are then floating. Null if users keep their seats.
     pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    /// How long the license is still valid past `expiresAt`, as long as its status is active.
+    /// Days past `expiresAt` in which the license is still valid while its status is active.
     pub grace_days: Option<GraceDays>,
-    /// The license waits for its first validation, and ends so many days after it.
+    /// Days after which the license ends, counted from its first validation, if that has not come
+    /// yet.
     #[cfg_attr(feature = "server", sqlx(rename = "pending_days"))]
     pub starts_with_days: Option<ExpiresInDays>,
-    /// How long a lease lasts at most, with which an application is licensed without the network.
-    /// Null: an application is given none.
+    /// Maximum duration of a lease in seconds, with which an application is licensed offline. Null if
+    /// applications get no leases.
     #[serde(default)]
     pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
 
 impl Terms {
-    /// The most seats of a floating license.
+    /// Maximum number of seats of a floating license.
     pub const MAX_FLOATING_SEATS: i32 = 10_000;
 
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The idle time, if the seats of a license with this limit are floating.
+    /// Returns the idle time, if the seats of a license with this limit are floating.
     pub fn floating(&self, max_seats: Option<MaxSeats>) -> Option<SeatIdleMinutes> {
         self.seat_idle_minutes.filter(|_| max_seats.is_some())
     }
 
-    /// When the grace of a license with this end is over, if it has any.
+    /// Returns the end of the grace period of a license with this end, if it has one.
     pub fn grace_ends_at(&self, expires_at: Option<Timestamp>) -> Option<Timestamp> {
         let (days, end) = (self.grace_days?, expires_at?);
         Some(end.plus(chrono::TimeDelta::days(days.get().into())))
@@ -63,7 +64,7 @@ impl SeatIdleMinutes {
         chrono::TimeDelta::minutes(self.get().into())
     }
 
-    /// How often an application asks at least, so that its user keeps a floating seat, in seconds.
+    /// Returns the interval in seconds in which an application must validate to keep a floating seat.
     pub fn check_after_seconds(self) -> i32 {
         self.get() * 60 / 3
     }
@@ -74,22 +75,22 @@ impl SeatIdleMinutes {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Release {
-    /// The caller's own identifier of the user. An unknown user is not created.
+    /// External id of the user. An unknown user is not created.
     pub user_id: ExternalId,
-    /// Only seats on licenses of this product are given back. Null is as if it were absent.
+    /// Id of the product. Only seats on its licenses are released. Null is the same as absent.
     pub product_id: Option<ProductId>,
-    /// The `activation.lastCheckedAt` of the application's own last answer: a seat that was checked
-    /// later is in use elsewhere, and stays.
+    /// `activation.lastCheckedAt` of the application's last response. A seat that was checked later
+    /// is in use elsewhere and is not released.
     pub checked_at: Option<Timestamp>,
 }
 
-/// The seats that were given back.
+/// Released seats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Released {
-    /// Empty if the user held none that could be.
+    /// Seats that are free now. Empty if the user held none that could be released.
     pub released: Vec<ReleasedSeat>,
-    /// Those that stay, since leases hold them. Absent if there are none.
+    /// Seats that were not released, because leases hold them. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leased: Vec<LeasedSeat>,
 }
@@ -107,6 +108,6 @@ pub struct ReleasedSeat {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseSeat {
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub user_id: ExternalId,
 }

@@ -1,4 +1,4 @@
-//! Texts of the callers: names, user ids and features, each within its limits.
+//! Texts of callers: names, user ids and features, each with its limits.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,16 +8,17 @@ use std::str::FromStr;
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The rule that a value breaks, as it follows "must be".
+/// Rule that a value breaks, worded to follow "must be".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {0}")]
 pub struct Invalid(pub &'static str);
 
-/// No control characters. Those from U+0080 to U+009F are left to the server, and all escapes are
-/// ones of PCRE: a generated PHP client compares bytes, of which longer characters have such too.
+/// Pattern without control characters. Only the server checks U+0080 to U+009F, and all escapes are
+/// valid in PCRE, because a generated PHP client compares bytes, and longer characters contain such
+/// bytes too.
 #[cfg(feature = "server")]
 const PATTERN: &str = r"^[^\x00-\x1f\x7f]*$";
-/// The same, and something beside spaces.
+/// Pattern without control characters, and with a character other than a space.
 #[cfg(feature = "server")]
 const PATTERN_OF_TRIMMED: &str = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$";
 
@@ -31,7 +32,7 @@ macro_rules! texts {
         pub struct $name(String);
 
         impl $name {
-            /// For names that stand in the program.
+            /// Creates a value from a text in the program.
             #[cfg(feature = "server")]
             pub fn from_static(text: &'static str) -> Self {
                 Self(text.to_owned())
@@ -103,17 +104,17 @@ macro_rules! texts {
 }
 
 texts! {
-    /// The name of a product, plan, key or tenant. Spaces around it are dropped.
+    /// Name of a product, plan, key or tenant. Spaces around it are removed.
     Name to 255 chars, trimmed: true,
         "a string of 1 to 255 characters without control characters";
     /// A line of text, stored unchanged.
     Line to 255 chars, trimmed: false,
         "a string of 1 to 255 characters without control characters";
-    /// The caller's own identifier of a user. Never trimmed or folded: two that differ in one byte
-    /// are two users.
+    /// External id: the caller's own identifier of a user. It is never trimmed or changed in case,
+    /// so ids that differ in one byte are two users.
     ExternalId to 255 chars, trimmed: false,
         "a string of 1 to 255 characters without control characters";
-    /// The caller's own name of a device.
+    /// Name of a device, chosen by the caller.
     DeviceName to 255 bytes, trimmed: false,
         "a string of 1 to 255 bytes in UTF-8 without control characters";
     /// A feature flag.
@@ -121,7 +122,7 @@ texts! {
         "a string of 1 to 100 characters without control characters";
 }
 
-/// At most 100 feature flags, each once, in the order in which they came.
+/// At most 100 feature flags without duplicates, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Features(Vec<Feature>);
@@ -150,7 +151,8 @@ impl schemars::JsonSchema for Features {
         "Features".into()
     }
 
-    /// Without `uniqueItems`, of which generated clients make sets, which have no order.
+    /// Describes a list without `uniqueItems`, because generated clients would use a set, which has
+    /// no order.
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": "Feature flags in their order: at most 100, no two alike.",

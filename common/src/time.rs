@@ -1,4 +1,4 @@
-//! Moments: UTC, whole milliseconds, written as RFC 3339 with `Z`.
+//! Timestamps in UTC with milliseconds, written as RFC 3339 with `Z`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,53 +12,54 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::ExpiresInDays;
 use crate::text::Invalid;
 
-/// A moment between the years 1970 and 9999, cut to the millisecond when it is created, so that
-/// both databases store, compare and show the same.
+/// A time between the years 1970 and 9999, truncated to the millisecond when it is created, so that
+/// both databases store, compare and show the same value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
 const WHAT: &str = "a time from 1970 to 9999 as in 2027-01-31T12:00:00Z";
 
 impl Timestamp {
-    /// Reads the clock, once for each request, so that all its steps use one time.
+    /// Reads the clock. Each request calls this once, so that all of its steps use one time.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     pub fn now() -> Self {
         Self(Utc::now().trunc_subsecs(3))
     }
 
-    /// Milliseconds since 1970; none for a moment before, to which a calculation may lead.
+    /// Returns milliseconds since 1970, or 0 for an earlier time, which a calculation may return.
     pub fn millis(self) -> u64 {
         u64::try_from(self.0.timestamp_millis()).unwrap_or_default()
     }
 
-    /// The moment so many milliseconds after the beginning of 1970, if a calendar has it.
+    /// Returns the time this many milliseconds after the start of 1970, if a calendar contains it.
     pub fn from_millis(millis: i64) -> Option<Self> {
         DateTime::from_timestamp_millis(millis).map(Self)
     }
 
-    /// Whether the years are those of a moment, of which a calculation may lead out.
+    /// Whether the year is valid. A calculation may return an invalid year.
     pub fn is_valid(self) -> bool {
         (1970..=9999).contains(&self.0.year())
     }
 
-    /// The day in UTC as people write it, as in `31 January 2027`.
+    /// Returns the day in UTC as people write it, such as `31 January 2027`.
     pub fn day(self) -> String {
         self.0.format("%-d %B %Y").to_string()
     }
 
-    /// The last valid day, in UTC, of something that ends at this moment. None if that is within a
-    /// day.
+    /// Returns the last valid day in UTC of a record that ends at this time. `None` if it ends
+    /// within a day.
     pub fn last_day(self) -> Option<NaiveDate> {
         (self.0.time() == NaiveTime::MIN).then(|| self.0.date_naive().pred_opt()).flatten()
     }
 
-    /// The next midnight in UTC.
+    /// Returns the next midnight in UTC.
     pub fn end_of_day(self) -> Self {
         Self(self.0.with_time(NaiveTime::MIN).single().unwrap_or(self.0) + Duration::days(1))
     }
 
-    /// So many months of the calendar later: on the same day, or the last one of a shorter month. If
-    /// this ends a day, the last valid day moves. None after the last year that a calendar has.
+    /// Returns the time this many calendar months later: on the same day, or on the last day of a
+    /// shorter month. For a time at midnight, the last valid day is moved. `None` after the last
+    /// year of the calendar.
     pub fn plus_months(self, months: u32) -> Option<Self> {
         let months = Months::new(months);
         match self.last_day() {
@@ -70,9 +71,9 @@ impl Timestamp {
         }
     }
 
-    /// The end of the next term of so many days. A multiple of 365 days counts as years of the
-    /// calendar, so that a yearly license keeps its last day in leap years. None after the last year
-    /// that a calendar has.
+    /// Returns the end of the next term of this many days. A multiple of 365 days counts as
+    /// calendar years, so that a yearly license keeps its last day in leap years. `None` after the
+    /// last year of the calendar.
     pub fn plus_term(self, days: ExpiresInDays) -> Option<Self> {
         let days = days.get();
         match u32::try_from(days / 365) {
@@ -86,7 +87,8 @@ impl Timestamp {
         Self(self.0 + span)
     }
 
-    /// This time, or the millisecond after `before` if that is later: states are told apart by it.
+    /// Returns this time, or the millisecond after `before` if that is later. States of a record are
+    /// distinguished by it.
     pub fn after(self, before: Self) -> Self {
         self.max(before.plus(Duration::milliseconds(1)))
     }
@@ -116,7 +118,7 @@ impl FromStr for Timestamp {
         let time = DateTime::parse_from_rfc3339(text)
             .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z"))
             .map_err(|_| Invalid(WHAT))?;
-        // By way of the number, as a leap second would survive being cut.
+        // Converted through the number, because truncation would keep a leap second.
         Self::from_millis(time.timestamp_millis())
             .filter(|time| time.is_valid())
             .ok_or(Invalid(WHAT))
@@ -147,8 +149,8 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// How a moment is stored: as a `timestamptz` on PostgreSQL, and on SQLite, which has no type for
-/// times, as its milliseconds since 1970.
+/// Storage of times: `timestamptz` on PostgreSQL, and milliseconds since 1970 on SQLite, which has
+/// no type for times.
 #[cfg(feature = "server")]
 mod stored {
     use sqlx::encode::IsNull;
@@ -270,7 +272,7 @@ mod tests {
         }
     }
 
-    /// The last millisecond of the year 9999.
+    /// Last millisecond of the year 9999.
     const END: i64 = 253_402_300_799_999;
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The users of a vendor's application.
+//! Users of a vendor's application.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{
 pub struct User {
     pub id: UserId,
     pub tenant_id: TenantId,
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub external_id: ExternalId,
     pub email: Option<Line>,
     pub name: Option<Name>,
@@ -26,7 +26,7 @@ pub struct User {
 
 #[cfg(feature = "server")]
 impl User {
-    /// A user of whom only the identifier is known, and who is not stored yet.
+    /// Creates a user with only an external id, who is not stored yet.
     pub fn new(tenant_id: TenantId, external_id: ExternalId, now: Timestamp) -> Self {
         Self {
             id: UserId::new(now),
@@ -41,8 +41,8 @@ impl User {
     }
 }
 
-/// The body of `POST /api/v1/admin/users`, which updates a user who exists: given members replace
-/// the former values, absent members stay.
+/// The body of `POST /api/v1/admin/users`, which updates an existing user: given members replace
+/// the values, absent members stay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,13 +51,13 @@ pub struct CreateUser {
     pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
-    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
-    /// all others stay. Not together with `metadata`.
+    /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
+    /// and all others stay. Cannot be combined with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
 }
 
 impl CreateUser {
-    /// A user of whom no more is known.
+    /// Creates the body with only an external id.
     pub fn new(external_id: ExternalId) -> Self {
         Self { external_id, email: None, name: None, metadata: None, merge_metadata: None }
     }
@@ -68,14 +68,14 @@ impl CreateUser {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UpdateUser {
-    /// Another identifier, which no user may have: the user keeps licenses and seats, and what was
-    /// refused before stays with the former one.
+    /// New external id, which must be unused. The user keeps licenses and seats. Past refusals stay
+    /// with the old id.
     pub external_id: Option<ExternalId>,
     pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
-    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
-    /// all others stay. Not together with `metadata`.
+    /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
+    /// and all others stay. Cannot be combined with `metadata`.
     pub merge_metadata: Option<MetadataPatch>,
     /// Fields to set to null.
     pub clear: Option<Vec<UserField>>,
@@ -95,8 +95,8 @@ string_enum! {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForgetUser {
-    /// Whether the present and former external ids are replaced by `forgotten-…` too, since they are
-    /// often addresses. The application must then send the new one. Absent: false.
+    /// Whether the present and former external ids are replaced by `forgotten-…` too, because they
+    /// are often email addresses. The application must then send the new id. If absent, false.
     pub external_id: Option<bool>,
 }
 
@@ -105,13 +105,13 @@ pub struct ForgetUser {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenUser {
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: UserId,
-    /// The external id: `forgotten-…` if it was replaced.
+    /// External id, which is `forgotten-…` if it was replaced.
     pub external_id: ExternalId,
     /// Number of events from which data was removed.
     pub changed_events: i64,
-    /// The data about the user that remains.
+    /// Data about the user that remains.
     pub remaining: Vec<RemainingData>,
 }
 
@@ -122,11 +122,11 @@ pub struct ForgottenUser {
 pub struct RemainingData {
     #[serde(rename = "type")]
     pub kind: Open<RemainingType>,
-    /// The data in a sentence, and how to remove it.
+    /// Description of the data, and how to remove it.
     pub description: String,
-    /// The license; null for other data.
+    /// Id of the license. Null for other data.
     pub license_id: Option<LicenseId>,
-    /// The time at which the data is gone; null if it stays until you remove it.
+    /// Time at which the data is gone. Null if it stays until you remove it.
     pub until: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Validations and explanations: requests and answers.
+//! Validations and explanations: requests and responses.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,13 @@ use crate::{
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Validate {
-    /// The caller's own identifier of the user. An unknown user is created.
+    /// External id of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// Only licenses of this product count. Null is as if it were absent.
+    /// Id of the product. Only its licenses count. Null is the same as absent.
     pub product_id: Option<ProductId>,
 }
 
-/// Whether a user is licensed. `valid: false` is an answer, not an error.
+/// Whether a user is licensed. `valid: false` is a result, not an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Validation {
@@ -28,8 +28,8 @@ pub enum Validation {
     Invalid(InvalidAnswer),
 }
 
-/// One schema for both answers: of two, generated clients in Java, Kotlin and Ruby cannot tell
-/// which one they read.
+/// Describes one schema for both results, because generated clients in Java, Kotlin and Ruby cannot
+/// distinguish two.
 #[cfg(feature = "server")]
 impl schemars::JsonSchema for Validation {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -81,10 +81,10 @@ pub struct ValidAnswer {
     pub valid: ConstBool<true>,
     pub license: License,
     pub activation: Activation,
-    /// The features of the license.
+    /// Features of the license.
     pub features: Features,
-    /// Of a floating seat alone: how often the application asks at least, so that nobody takes it
-    /// over.
+    /// Only for a floating seat: interval in seconds in which the application must validate to keep
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_after_seconds: Option<i32>,
 }
@@ -104,9 +104,9 @@ string_enum! {
         Expired = "expired",
         Revoked = "revoked",
         Suspended = "suspended",
-        /// The selected license has no seat left, and the user holds none.
+        /// The selected license has no free seat, and the user holds none.
         ExceededSeats = "exceeded_seats",
-        /// Only in explanations: a validation would create the user.
+        /// Only in explanations, because a validation creates the user.
         UserNotFound = "user_not_found",
     }
 }
@@ -116,37 +116,38 @@ string_enum! {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Explain {
-    /// The caller's own identifier of the user.
+    /// External id of the user.
     pub user_id: ExternalId,
-    /// Only licenses of this product count. Null is as if it were absent.
+    /// Id of the product. Only its licenses count. Null is the same as absent.
     pub product_id: Option<ProductId>,
 }
 
-/// The answer of a validation at `checkedAt`, and its reasons. An explanation has no effect.
+/// The result of a validation at `checkedAt`, with its reasons. An explanation has no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "server", schemars(rename = "Explanation"))]
 pub struct Explanation<S = Status> {
     pub valid: bool,
-    /// Null if valid.
+    /// Reason. Null if valid.
     pub reason: Option<Open<Reason>>,
-    /// The answer in a sentence.
+    /// Result in a sentence.
     pub summary: String,
     pub checked_at: Timestamp,
-    /// Null if the user is unknown.
+    /// User. Null if unknown.
     pub user: Option<User>,
-    /// Every license assigned to the user, in the order in which a validation looks at them.
+    /// All licenses of the user, in the order in which a validation considers them.
     pub licenses: Vec<ExplainedLicense<S>>,
-    /// The user's last refused validations, newest first, some seconds late.
+    /// Last refused validations of the user, newest first, with a delay of some seconds.
     #[serde(default)]
     pub refusals: Vec<UserRefusal>,
-    /// If the user is unknown or has no license: at most three users who have one, and whose
-    /// external id, email or name is the same but for case, accents and signs. One may be meant.
+    /// At most three users with a license who may be the same person, if the user is unknown or has
+    /// no license: their external id, email or name is the same except for case, accents and
+    /// punctuation.
     #[serde(default)]
     pub similar_users: Vec<User>,
-    /// If the user is not licensed: the user who had this external id before and has another one now.
-    /// The application may still send the former one. Absent if there is none.
+    /// User who had this external id before and has another one now, if the user is not licensed. The
+    /// application may still send the old id. Absent if there is no such user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<RenamedUser>,
 }
@@ -156,11 +157,11 @@ pub struct Explanation<S = Status> {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RenamedUser {
-    /// The internal id of the user.
+    /// Internal id of the user.
     pub user_id: UserId,
-    /// The present external id.
+    /// Present external id.
     pub external_id: ExternalId,
-    /// The time at which the user lost the former external id.
+    /// Time at which the external id changed.
     pub renamed_at: Timestamp,
 }
 
@@ -174,49 +175,49 @@ pub struct ExplainedLicense<S = Status> {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
-    /// The license's name, such as that of a customer or an order; absent if it has none.
+    /// Name of the license, such as that of a customer or an order. Absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// The license key with which the user claimed the license; absent if it was assigned.
+    /// License key with which the user claimed the license. Absent if the license was assigned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_with: Option<LicenseKeyId>,
-    /// Absent if the license has none.
+    /// Terms of the license. Absent if it has none.
     #[serde(default, skip_serializing_if = "Terms::are_none")]
     pub terms: Terms,
-    /// How many users hold a seat; `maxSeats` of the license is the limit.
+    /// Number of users who hold a seat. The limit is `maxSeats` of the license.
     pub seats_used: i32,
-    /// The seat of this user; null if the user holds none.
+    /// Seat of this user. Null if the user holds none.
     pub activation: Option<Activation>,
     pub verdict: Open<Verdict>,
-    /// The verdict in a sentence.
+    /// Verdict in a sentence.
     pub sentence: String,
-    /// If the user is refused because of this license: what would help, least drastic first.
+    /// Remedies if the user is refused because of this license, least drastic first.
     #[serde(default)]
     pub remedies: Vec<Remedy>,
 }
 
-/// A change that helps a refused user, alone or with the others.
+/// A change that licenses a refused user, on its own or together with the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Remedy {
     #[serde(rename = "type")]
     pub kind: Open<RemedyType>,
-    /// Of `free_seats`: how many users must be unassigned, more than one if the limit was lowered.
+    /// Of `free_seats`: number of users to unassign, which is more than one if the limit was lowered.
     pub count: Option<i32>,
-    /// Of `free_seats`: some of the users who hold a seat, longest unused first, and last those
-    /// whose lease runs.
+    /// Of `free_seats`: some of the users who hold a seat, longest unused first. Users with a
+    /// running lease come last.
     pub holders: Vec<UsageActivation>,
     /// Of `raise_limit`: the limit with which one seat is free.
     pub max_seats: Option<MaxSeats>,
-    /// Of `renew`: another term of the license's plan, if the plan has one: beginning now, or
-    /// in the days of grace, when the one before ended.
+    /// Of `renew`: another term of the license's plan, if it has one. It starts now or, in the
+    /// grace period, at the end of the previous term.
     pub term: Option<Term>,
 }
 
 #[cfg(feature = "server")]
 impl Remedy {
-    /// A remedy of this type alone.
+    /// Creates a remedy with only a type.
     pub fn new(kind: RemedyType) -> Self {
         let kind = Open::Known(kind);
         Self { kind, count: None, holders: Vec::new(), max_seats: None, term: None }
@@ -224,9 +225,9 @@ impl Remedy {
 }
 
 string_enum! {
-    /// What a remedy changes. Later versions may have more.
+    /// Type of a remedy. Later versions may have more.
     RemedyType, "the type of a remedy" {
-        /// Unassign this user from this license: another of the user's licenses has a free seat.
+        /// Unassign this user from this license, because another license of the user has a free seat.
         Unassign = "unassign",
         /// Unassign users who hold a seat.
         FreeSeats = "free_seats",
@@ -244,15 +245,15 @@ string_enum! {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Term {
-    /// How long it lasts.
+    /// Duration in days.
     pub days: ExpiresInDays,
-    /// When it ends if the license is renewed now.
+    /// End of the term if the license is renewed now.
     pub expires_at: Timestamp,
 }
 
 #[cfg(feature = "server")]
 impl Term {
-    /// None if its end cannot be represented.
+    /// Creates a term. `None` if its end cannot be represented.
     pub fn beginning(start: Timestamp, days: ExpiresInDays) -> Option<Self> {
         start.plus_term(days).map(|expires_at| Self { days, expires_at })
     }
@@ -261,16 +262,16 @@ impl Term {
 string_enum! {
     /// The verdict of a validation on one license. Later versions may have more.
     Verdict, "the verdict on a license" {
-        /// It decides, and a seat is held or free.
+        /// The license decides, and a seat is held or free.
         Valid = "valid",
-        /// In force, but no seat is free.
+        /// The license is in force, but no seat is free.
         ExceededSeats = "exceeded_seats",
         Expired = "expired",
         Suspended = "suspended",
         Revoked = "revoked",
-        /// In force, but another license decides.
+        /// The license is in force, but another license decides.
         NotReached = "not_reached",
-        /// Of another product than the request names.
+        /// The license is for another product.
         OtherProduct = "other_product",
     }
 }

@@ -1,4 +1,4 @@
-//! Webhooks: where events are sent, what was not taken, and why.
+//! Webhooks, their deliveries and their failures.
 
 use std::str::FromStr;
 
@@ -13,13 +13,13 @@ use crate::{
 };
 
 string_enum! {
-    /// Whether events reach a webhook's receiver.
+    /// State of a webhook.
     WebhookState, "one of healthy, failing, disabled" {
-        /// What is sent is taken.
+        /// The receiver accepts events.
         Healthy = "healthy",
-        /// Nothing was taken lately; it is tried again.
+        /// The receiver accepted no event in the last attempts. licd retries.
         Failing = "failing",
-        /// Nothing is sent until it is enabled.
+        /// licd sends nothing until the webhook is enabled.
         Disabled = "disabled",
     }
 }
@@ -29,50 +29,50 @@ string_enum! {
     DisabledReason, "why a webhook is disabled" {
         /// An administrator disabled it.
         ByHand = "by_hand",
-        /// The receiver answered 410.
+        /// The receiver responded with 410.
         Gone = "gone",
-        /// Nothing was taken for five days.
+        /// The receiver accepted no event for five days.
         Failed = "failed",
     }
 }
 
 string_enum! {
-    /// Why a webhook's receiver did not take an event. Later versions may have more.
+    /// Why a delivery failed. Later versions may have more.
     WebhookError, "why an event was not delivered" {
         /// The host has no address that webhooks may reach.
         NoPublicAddress = "no_public_address",
-        /// Webhooks may not reach the address in the URL.
+        /// The URL contains an address that webhooks may not reach.
         BlockedAddress = "blocked_address",
-        /// Nobody listens there.
+        /// The connection was refused or timed out.
         Connect = "connect",
-        /// The certificate is not trusted, or there is no TLS.
+        /// The certificate is not trusted, or the receiver does not use TLS.
         Tls = "tls",
-        /// It took more than 15 seconds.
+        /// The request took more than 15 seconds.
         Timeout = "timeout",
-        /// The connection ended before an answer, or the answer was not HTTP.
+        /// The connection ended before a response, or the response was not HTTP.
         Reset = "reset",
-        /// The answer was a redirect, which is not followed.
+        /// The response was a redirect, which licd does not follow.
         Redirect = "redirect",
-        /// The answer had another status than 200 to 299.
+        /// The response had another status than 200 to 299.
         Status = "status",
-        /// The event was deleted before it could be sent.
+        /// The event was deleted before licd could send it.
         Expired = "expired",
     }
 }
 
-/// Which events a webhook sends: one type, such as `seat.taken`, or all that begin alike, such as
+/// A pattern of event types: one type, such as `seat.taken`, or all types with a prefix, such as
 /// `license.*`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct EventPattern(String);
 
 impl EventPattern {
-    /// The beginning that all types of the pattern share, with the full stop.
+    /// Returns the prefix that all types of the pattern share, with the full stop.
     fn beginning(text: &str) -> Option<&str> {
         text.strip_suffix('*').filter(|beginning| beginning.ends_with('.'))
     }
 
-    /// Whether events of a type are sent. A pattern of a later version is taken as well.
+    /// Whether the pattern matches a type. Patterns of later versions work too.
     pub fn matches(pattern: &str, kind: &str) -> bool {
         match Self::beginning(pattern) {
             Some(beginning) => kind.starts_with(beginning),
@@ -80,7 +80,7 @@ impl EventPattern {
         }
     }
 
-    /// The pattern of one type.
+    /// Creates the pattern of one type.
     pub fn of(kind: EventType) -> Self {
         Self(kind.to_string())
     }
@@ -125,55 +125,56 @@ impl schemars::JsonSchema for EventPattern {
     }
 }
 
-/// An endpoint to which events are sent.
+/// A webhook: a URL to which licd sends events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "server", schemars(rename = "Webhook"))]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook<S = WebhookState> {
     pub id: WebhookId,
-    /// Keys that may only read see the origin and the last four characters, such as
-    /// `https://example.com/…k2Xw`.
+    /// URL of the receiver. Keys of role `read` see only its origin and the last four characters,
+    /// such as `https://example.com/…k2Xw`.
     pub url: String,
     pub description: Option<Line>,
-    /// The types of events that are sent, such as `seat.taken` and `license.*`; null: all.
+    /// Types of the events to send, such as `seat.taken` and `license.*`. Null for all types.
     pub types: Option<Vec<String>>,
     pub state: S,
-    /// Null unless it is disabled.
+    /// Reason. Null unless the webhook is disabled.
     pub disabled_reason: Option<Open<DisabledReason>>,
-    /// Whether the server that answered cannot open the secret, so that it sends nothing.
+    /// Whether the responding server cannot open the secret, so that it sends nothing.
     pub secret_missing: bool,
-    /// Up to this event all were delivered, given up, or are held with their subjects.
+    /// Sequence of the last handled event. All events up to it were delivered, given up, or wait
+    /// with their subjects.
     pub sequence: i64,
-    /// How many events of the world come after, whether or not they are to be sent.
+    /// Number of later events, whether or not they match `types`.
     pub pending: i64,
-    /// How many subjects are held, because an event of theirs was refused.
+    /// Number of subjects whose events wait behind a refused event.
     pub held: i64,
-    /// How many events of the last 30 days were given up.
+    /// Number of events of the last 30 days that were given up.
     pub given_up: i64,
-    /// The sequence of the first of them.
+    /// Sequence of the first event that was given up.
     pub first_given_up: Option<i64>,
-    /// Since when nothing was taken.
+    /// Time since which the receiver has accepted no event.
     pub failing_since: Option<Timestamp>,
-    /// When a failing receiver is tried again.
+    /// Time of the next attempt at a failing receiver.
     pub next_attempt_at: Option<Timestamp>,
     pub last_success_at: Option<Timestamp>,
-    /// The status of the last answer.
+    /// Status of the last response.
     pub last_status: Option<i32>,
-    /// Until when a secret signs too that was replaced.
+    /// Time until which a replaced secret signs too.
     pub old_secret_until: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
 impl<S: PartialEq<WebhookState>> Webhook<S> {
-    /// Whether somebody has to look at it.
+    /// Whether an administrator has to act.
     pub fn needs_attention(&self) -> bool {
         self.state != WebhookState::Healthy || self.given_up > 0 || self.secret_missing
     }
 }
 
-/// The body of a request to a receiver: an event, and where it comes from.
+/// The body of a request to a receiver: an event with its mode and tenant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "server", schemars(rename = "WebhookEvent"))]
@@ -194,9 +195,9 @@ pub struct WebhookEvent<E = Event> {
 pub struct CreateWebhook {
     pub url: WebhookUrl,
     pub description: Option<Line>,
-    /// Absent: all events.
+    /// Types of the events to send. If absent, all types.
     pub types: Option<Vec<EventPattern>>,
-    /// A secret that the receiver has already; absent: licd makes one.
+    /// A secret that the receiver has already. If absent, licd generates one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<WebhookSecret>,
 }
@@ -208,11 +209,11 @@ pub struct CreateWebhook {
 pub struct CreatedWebhook<S = WebhookState> {
     #[serde(flatten)]
     pub record: Webhook<S>,
-    /// What the receiver verifies signatures with. It is not shown again.
+    /// Secret with which the receiver verifies signatures. It is not shown again.
     pub secret: WebhookSecret,
 }
 
-/// The body of `PATCH /api/v1/admin/webhooks/{id}`: absent members stay.
+/// The body of `PATCH /api/v1/admin/webhooks/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -220,9 +221,9 @@ pub struct UpdateWebhook {
     pub url: Option<WebhookUrl>,
     pub description: Option<Line>,
     pub types: Option<Vec<EventPattern>>,
-    /// False: nothing is sent until it is true again, and then what was missed.
+    /// Whether licd sends events. After it is true again, licd sends the missed events.
     pub enabled: Option<bool>,
-    /// The members to set to null.
+    /// Fields to set to null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clear: Option<Vec<WebhookField>>,
 }
@@ -235,21 +236,21 @@ string_enum! {
     }
 }
 
-/// The body of `POST /api/v1/admin/webhooks/{id}/replay`: one of both.
+/// The body of `POST /api/v1/admin/webhooks/{id}/replay`, with exactly one member.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplayWebhook {
-    /// Send the events after this sequence again. That of the last event: send none of what was
-    /// missed.
+    /// Sends the events after this sequence again. The sequence of the last event skips all missed
+    /// events.
     #[serde(default, deserialize_with = "sequence")]
     #[cfg_attr(feature = "server", schemars(range(min = 0)))]
     pub after: Option<i64>,
-    /// Send the events since this time again.
+    /// Sends the events since this time again.
     pub since: Option<Timestamp>,
 }
 
-/// JSON has one kind of number: some programs write 5 as 5.0.
+/// Reads a sequence. Accepts a zero fraction, because some programs write 5 as 5.0.
 fn sequence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
         return Ok(None);
@@ -270,37 +271,37 @@ pub struct ResendEvent {
     pub event: EventId,
 }
 
-/// The answer of `POST /api/v1/admin/webhooks/{id}/retry`.
+/// The response of `POST /api/v1/admin/webhooks/{id}/retry`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Retried {
-    /// For how many subjects events were given up, which are sent again.
+    /// Number of subjects whose given-up events are sent again.
     pub subjects: i64,
 }
 
-/// An attempt that failed.
+/// A failed delivery attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookFailure {
     pub id: WebhookFailureId,
-    /// Null: the events up to this sequence were deleted before they could be sent.
+    /// Id of the event. Null if the events up to `sequence` were deleted before licd could send them.
     pub event: Option<EventId>,
     pub sequence: i64,
-    /// Counts from 1.
+    /// Number of the attempt, from 1.
     pub attempt: i32,
-    /// Whether the event is not tried again.
+    /// Whether licd has given up the event.
     pub gave_up: bool,
     pub error: Open<WebhookError>,
-    /// That of the answer, if there was one.
+    /// Status of the response, if there was one.
     pub status: Option<i32>,
-    /// The beginning of the answer's body, or where it redirects to.
+    /// Beginning of the response's body, or the target of a redirect.
     pub response: Option<String>,
     pub duration_ms: i32,
     pub at: Timestamp,
 }
 
-/// The answer of `…/test` and `…/resend`: how it went.
+/// The result of `…/test` or `…/resend`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -308,9 +309,9 @@ pub struct Delivery {
     pub delivered: bool,
     pub event: EventId,
     pub error: Option<Open<WebhookError>>,
-    /// That of the answer, if there was one.
+    /// Status of the response, if there was one.
     pub status: Option<i32>,
-    /// The beginning of the answer's body, or where it redirects to, if it was not taken.
+    /// Beginning of the body of a refusal, or the target of a redirect.
     pub response: Option<String>,
     pub duration_ms: i32,
 }

@@ -1,5 +1,6 @@
-//! Signatures by Standard Webhooks 1.0.0, so that receivers can use its libraries: `v1,` and, in
-//! base64, HMAC-SHA256 over the id, the second of the attempt, and the body, joined by full stops.
+//! Signatures of Standard Webhooks 1.0.0, so that receivers can use its libraries: `v1,` and, in
+//! base64, HMAC-SHA256 over the id, the time of the attempt in seconds, and the body, joined by
+//! full stops.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +9,8 @@ use zeroize::Zeroizing;
 
 use crate::{ApiKey, WebhookSecret};
 
-/// The header `webhook-signature`: one signature for each secret, separated by spaces, since there
-/// are several during a roll. The timestamp is in seconds.
+/// Returns the header `webhook-signature`: a signature for each secret, separated by spaces,
+/// because there are several during a roll. The timestamp is in seconds.
 pub fn sign_webhook(secrets: &[WebhookSecret], id: &str, timestamp: u64, body: &[u8]) -> String {
     let signed = secrets.iter().map(|secret| {
         let mut context = Context::with_key(&hmac::Key::new(HMAC_SHA256, secret.bytes()));
@@ -21,8 +22,8 @@ pub fn sign_webhook(secrets: &[WebhookSecret], id: &str, timestamp: u64, body: &
 }
 
 impl WebhookSecret {
-    /// The secret of a receiver on the machine of somebody who has this key: the same each time, so
-    /// that the receiver is set up once.
+    /// Returns the secret for a receiver on the machine of the key's user. It is the same each
+    /// time, so that the receiver is set up once.
     pub fn of_key(key: &ApiKey) -> Self {
         let key = hmac::Key::new(HMAC_SHA256, key.expose().as_bytes());
         let tag = hmac::sign(&key, b"the secret of licctl webhooks listen");
@@ -34,7 +35,7 @@ impl WebhookSecret {
 mod tests {
     use super::*;
 
-    /// The example of the specification.
+    /// Example of the specification.
     #[test]
     fn signs_as_the_specification_does() {
         let secret: WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();

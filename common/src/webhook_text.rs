@@ -1,4 +1,4 @@
-//! The address of a webhook and its secret, as texts.
+//! The URL of a webhook and its secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 
 use crate::text::Invalid;
 
-/// The address of a receiver, `https` or `http`, in the form in which it is asked. It may carry a
-/// token, and so it stands in no event or log line; [`origin`](Self::origin) may.
+/// The URL of a receiver, `https` or `http`, in the form in which licd requests it. It may contain
+/// a token, so events and log lines contain only its [`origin`](Self::origin).
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(Url);
 
@@ -29,15 +29,15 @@ impl WebhookUrl {
         &self.0
     }
 
-    /// The origin and the last four characters, since the rest may be a token. No characters if path
-    /// and query have fewer than 12.
+    /// Returns the origin and the last four characters, because the rest may be a token. Returns
+    /// only the origin if path and query have fewer than 12 characters.
     pub fn masked(&self) -> String {
         let rest = &self.0[url::Position::BeforePath..];
         let shown = if rest.len() < 12 { "" } else { &rest[rest.len() - 4..] };
         format!("{}/…{shown}", self.origin())
     }
 
-    /// Scheme and host.
+    /// Returns scheme and host.
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
@@ -97,8 +97,8 @@ impl schemars::JsonSchema for WebhookUrl {
     }
 }
 
-/// The secret of a webhook: 24 to 64 bytes, as text `whsec_` and base64. Like an API key it has
-/// neither `Debug` nor `Display`, so that it reaches no log by accident.
+/// The secret of a webhook: 24 to 64 bytes, as text `whsec_` and base64. Like an API key, it has
+/// no `Debug` or `Display`, so it cannot get into a log by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(Zeroizing<Vec<u8>>);
 
@@ -115,17 +115,17 @@ impl WebhookSecret {
         Self(bytes)
     }
 
-    /// Those of a secret that was kept.
+    /// Creates a secret from stored bytes.
     pub fn from_bytes(bytes: Zeroizing<Vec<u8>>) -> Self {
         Self(bytes)
     }
 
-    /// What signs. Whoever calls this sees to it that it goes nowhere else.
+    /// Returns the bytes that sign. The caller must not log or store them.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The secret as text. Whoever calls this sees to it that it goes nowhere else.
+    /// Returns the secret as text. The caller must not log or store it.
     pub fn expose(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{SECRET_MARK}{}", *Zeroizing::new(STANDARD.encode(&*self.0))))
     }
@@ -170,7 +170,7 @@ impl schemars::JsonSchema for WebhookSecret {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        // Whole groups, and what is left of one: its last character has bits that are always 0.
+        // Whole groups, and the rest of a group, whose last character has bits that are always 0.
         let (group, one) = ("([A-Za-z0-9+/]{4})", "[A-Za-z0-9+/][AQgw](==)?");
         let two = "[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=?";
         let lengths = format!("({group}{{8,20}}({one}|{two})?|{group}{{21}}({one})?)");

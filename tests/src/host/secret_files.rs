@@ -161,6 +161,7 @@ fn a_setting_has_no_invisible_ends() {
     let told = refused(&[(URL, &url), ("LICD_RATE_LIMIT", "600/m\r")], serve, &url);
     assert!(told.starts_with("licd: cannot listen on nonsense"), "{told}");
     let told = refused(&[(URL, &url), ("LICD_RATE_LIMIT", "600\u{200b}/m")], serve, &url);
-    let said = "licd: LICD_RATE_LIMIT: it contains an invisible character, U+200B; type it anew\n";
+    let said =
+        "licd: LICD_RATE_LIMIT: it contains an invisible character, U+200B; type the value again\n";
     assert_eq!(told, said);
 }

@@ -77,7 +77,7 @@ async fn the_page_of_a_user_without_a_license_names_the_licensed_one() {
     let twin = app.user("Kim@x.example").await["id"].as_str().unwrap().to_owned();
     let page = admin(&app).await.get(&format!("/dashboard/live/users/{twin}")).await;
     let page = page.text().await.unwrap();
-    assert!(page.contains(">kim@x.example</a>, who has one?"), "{page}");
+    assert!(page.contains(">kim@x.example</a>, who has a license?"), "{page}");
 }
 
 #[tokio::test]
