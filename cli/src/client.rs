@@ -349,7 +349,7 @@ impl Client {
 
 fn changed_since(path: &str) -> Error {
     let id = path.rsplit('/').find(|word| word.contains('_')).unwrap_or(path);
-    Error::new(Exit::Rejected, CHANGED, format!("{id} was changed meanwhile."))
+    Error::new(Exit::Rejected, CHANGED, format!("{id} was changed in the meantime."))
         .because("The record has changed since you read it; nothing was overwritten.")
         .fix("look at it again, and repeat the command")
 }

@@ -217,7 +217,7 @@ fn a_server_that_never_answers_is_not_waited_for() {
 #[test]
 fn a_request_that_is_still_running_is_waited_for() {
     let written = AtomicUsize::new(0);
-    let words = "A request with this Idempotency-Key is still running";
+    let words = "A request with this Idempotency-Key is still in progress";
     let server = FakeServer::serving(move |request, stream| match request.method.as_str() {
         "GET" => answer(request).send(stream),
         _ => match written.fetch_add(1, Ordering::Relaxed) {

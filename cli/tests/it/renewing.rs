@@ -128,7 +128,7 @@ fn of_two_renewals_at_the_same_time_the_second_is_refused() {
     });
     let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
-    let changed = format!("error: {LICENSE} was changed meanwhile.\n");
+    let changed = format!("error: {LICENSE} was changed in the meantime.\n");
     assert!(ran.stderr.starts_with(&changed), "{}", ran.stderr);
     let sent = server.received().pop().unwrap();
     assert_eq!(

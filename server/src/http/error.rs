@@ -109,7 +109,7 @@ impl Error {
             }
             Self::LicenseKey(fault) => fault.sentence().into(),
             Self::KeyOfLicense(license) => {
-                format!("License {license} has this key already: a key opens one license")
+                format!("License {license} has this key already. A key belongs to one license")
             }
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
@@ -118,11 +118,11 @@ impl Error {
             }
             Self::NotFound(what) => format!("There is no such {what}"),
             Self::RouteNotFound => "This address does not exist".into(),
-            Self::SlashAtEnd => "This address does not exist: leave out its last slash".into(),
+            Self::SlashAtEnd => "This address does not exist. Remove the slash at its end".into(),
             Self::MethodNotAllowed => "This address does not support this method".into(),
             Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
             Self::UnsupportedEncoding => {
-                "The body must not be compressed: no Content-Encoding is supported".into()
+                "The body must not be compressed, because no Content-Encoding is supported".into()
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
@@ -131,12 +131,12 @@ impl Error {
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
             ),
-            Self::EditConflict(how) => format!("The record changed meanwhile{how}."),
+            Self::EditConflict(how) => format!("The record was changed in the meantime{how}."),
             Self::IdempotencyKeyInUse => {
-                "A request with this Idempotency-Key is still running".into()
+                "A request with this Idempotency-Key is still in progress".into()
             }
-            Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
-            Self::ShownOnce(_) => "This was done before, and its answer is shown only once".into(),
+            Self::IdempotencyKeyReused => "A different request has used this Idempotency-Key".into(),
+            Self::ShownOnce(_) => "This request already succeeded. Its response contained a secret and is not shown again".into(),
             Self::SecretKeyMissing => {
                 "The service has no secret key to sign with. Its operator names a file in \
                  LICD_SECRET_KEY_FILE"
@@ -218,11 +218,11 @@ fn sequence_ahead(last: i64) -> String {
 impl LicenseKeyFault {
     fn sentence(self) -> &'static str {
         match self {
-            Self::Mistyped => "The license key has a typing mistake",
+            Self::Mistyped => "The license key contains a typing error",
             Self::NotFound => "There is no such license key",
-            Self::Revoked => "The license key was revoked or replaced by another",
+            Self::Revoked => "The license key was revoked or replaced",
             Self::Expired => "The license key has expired",
-            Self::UsedUp => "The license key was used by as many users as it may",
+            Self::UsedUp => "The license key has reached its limit of users",
             Self::OfAnotherProduct => "The license key is for another product",
         }
     }

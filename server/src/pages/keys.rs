@@ -40,7 +40,10 @@ const EXPIRIES: [(&str, &str); 5] = [
 
 /// The roles in the form, each with what it may do.
 const ROLES: [(&str, &str); 3] = [
-    ("validate", "Validates users, claims licenses, gets leases and releases floating seats. Use it in your application."),
+    (
+        "validate",
+        "Validates users, claims licenses, gets leases and releases floating seats. Use it in your application.",
+    ),
     ("read", "Reads everything, here and in the API, and changes nothing."),
     ("admin", "Reads and changes everything, including keys."),
 ];

@@ -12,22 +12,22 @@ pub fn signing_keys() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/signing-keys",
             get_with(signing_keys::list, op("listSigningKeys", "List the signing keys that applications embed",
-                "Lists the public keys of this mode of the tenant, oldest first: the one that signs, \
-                 the one on standby, and those that were retired within 401 days. Available to every \
+                "Lists the public keys of this mode of the tenant, oldest first: the active key, \
+                 the standby key, and keys that were retired within 401 days. Available to every \
                  role.")))
         .api_route("/api/v1/admin/signing-keys",
             post_with(signing_keys::create, op("createSigningKeys", "Create the signing keys",
-                "Creates the key that signs leases and the one on standby. Where there are signing \
-                 keys already: 409.")))
+                "Creates the active key, which signs leases, and the standby key. If there are \
+                 signing keys already: 409.")))
         .api_route("/api/v1/admin/signing-keys/rotate",
-            post_with(signing_keys::rotate, op("rotateSigningKeys", "Let the key on standby sign",
-                "Retires the key that signs, lets the one on standby sign, and creates another one \
-                 for standby. Applications that were built before the new active key's `createdAt` \
-                 refuse every lease from then on. If `standby` is not the id of the key on standby \
-                 any more, as after a rotation by somebody else: 409. `abandon` creates both anew, \
-                 and only where no node of the service can open the key on standby any more.")))
+            post_with(signing_keys::rotate, op("rotateSigningKeys", "Make the standby key active",
+                "Retires the active key, makes the standby key active, and creates another \
+                 standby key. Applications that were built before the new active key's \
+                 `createdAt` then refuse all new leases. If `standby` is no longer the id of the \
+                 standby key, for example after another rotation: 409. `abandon` replaces both \
+                 keys, which is possible only if no node of the service can open the standby key.")))
         .api_route("/api/v1/admin/signing-keys/{id}",
             delete_with(signing_keys::delete, op("deleteSigningKey", "Delete a retired signing key",
-                "Takes the key out of the set that applications embed, and returns it as it was. One \
-                 that is not retired stays: 409.")))
+                "Removes the key from the set that applications embed, and returns it as it was. \
+                 A key that is not retired cannot be deleted: 409.")))
 }

@@ -128,7 +128,7 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
     ] {
         let path = format!("{path}/{form}");
         let page = send(&visitor, &path, &[(field, value), ("seen", &old)]).await;
-        assert!(page.contains("changed meanwhile, by first key: Seats: 1 → 20."), "{page}");
+        assert!(page.contains("changed in the meantime, by first key: Seats: 1 → 20."), "{page}");
         assert_ne!(seen(&page), old);
         let fields = [
             (field, value),
@@ -159,7 +159,7 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
         let old = seen(&visitor.get(&path).await.text().await.unwrap());
         app.patch(&format!("/api/v1/admin/{kind}/{id}"), change).await.data();
         let page = send(&visitor, &path, &[("name", "typed"), ("seen", &old)]).await;
-        assert!(page.contains("changed meanwhile, by first key: "), "{page}");
+        assert!(page.contains("changed in the meantime, by first key: "), "{page}");
         assert!(page.contains("value=\"typed\""), "{page}");
         let record = app.get(&format!("/api/v1/admin/{kind}/{id}")).await;
         assert_ne!(record["name"], "typed");

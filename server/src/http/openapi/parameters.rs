@@ -191,7 +191,7 @@ impl JsonSchema for Limit {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "The greatest number of records; all if absent.",
+            "description": "Maximum number of records. All if absent.",
             "type": "integer",
             "format": "int32",
             "minimum": 1,

@@ -76,7 +76,7 @@ impl Refusal {
                 "No license of this key's tenant and mode has this license key"
             }
             Self::LicenseKeyConflict => {
-                "The license key was revoked, has expired, was used by as many users as it may, or is \
+                "The license key was revoked, has expired, has reached its limit of users, or is \
                  for another product; or the user has 100 licenses"
             }
             Self::MethodNotAllowed => {
@@ -90,17 +90,17 @@ impl Refusal {
             Self::BodyTooLarge => "The body is larger than 1 MiB",
             Self::ValidationTooLarge => "The body is larger than 16 KiB",
             Self::UnsupportedMediaType => "The body is not JSON in UTF-8, or it is compressed",
-            Self::IdempotencyKeyReused => "Another request used this `Idempotency-Key` before",
+            Self::IdempotencyKeyReused => "A different request has used this `Idempotency-Key`",
             Self::NotSent => {
-                "This server sends no webhooks, has no secret key, or another event is being sent by \
-                 hand"
+                "This server sends no webhooks, has no secret key, or another test delivery is under \
+                 way"
             }
             Self::SequenceAhead => {
                 "No event has the sequence `after` yet: the database was restored, or is another one"
             }
             Self::RateLimited => {
-                "The key has exceeded its rate or, if `field` is `userId`, that of users whom its \
-                 validations create; wait `retryAfter` seconds"
+                "The key has exceeded its rate or, if `field` is `userId`, its rate of new \
+                 users; wait `retryAfter` seconds"
             }
             Self::Internal => "The service failed",
             Self::Unavailable => {
