@@ -1,6 +1,6 @@
-//! The table of contents: every path of the service, once, with its summary and description. The OpenAPI
-//! document is generated from this file and from the types of the handlers' parameters and responses.
-//! Rules that apply to many operations are in docs/reference/api.md.
+//! The table of contents: every path of the service, once, with its summary and description. The
+//! OpenAPI document is generated from this file and from the types of the handlers' parameters and
+//! responses. Rules that apply to many operations are in docs/reference/api.md.
 
 mod dashboard;
 mod licenses;

@@ -51,8 +51,8 @@ pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     }
     let is_no_address = |row: &&UserRow| row.email.as_ref().is_some_and(|it| !is_address(it));
     let odd = rows.iter().filter(is_no_address).map(|row| format!("line {}", row.line));
-    remarks.extend(named("the email is no address on", odd));
-    remarks.extend(named("these ids differ in case or form alone:", twins(rows).into_iter()));
+    remarks.extend(named("the email is not an address on", odd));
+    remarks.extend(named("these ids differ only in case or form:", twins(rows).into_iter()));
     remarks.join("; ")
 }
 
@@ -159,12 +159,12 @@ mod tests {
                 "sep=;\nuserId;name\nzoe\u{308};Zoe\n",
                 "the accents are characters of their own in zoe\u{308} on line 3",
             ),
-            ("userId,email\nada,ada at x\n", "the email is no address on line 2"),
-            ("userId,email\nada,ada@x@y.example\n", "the email is no address on line 2"),
+            ("userId,email\nada,ada at x\n", "the email is not an address on line 2"),
+            ("userId,email\nada,ada@x@y.example\n", "the email is not an address on line 2"),
             (
                 "userId\nZo\u{eb}\nzoe\u{308}\n",
                 "the accents are characters of their own in zoe\u{308} on line 3; \
-                 these ids differ in case or form alone: zoe\u{308} on line 2 and line 3",
+                 these ids differ only in case or form: zoe\u{308} on line 2 and line 3",
             ),
         ] {
             assert_eq!(of(&file(text), &[]), remark, "{text}");

@@ -12,7 +12,7 @@ use crate::commands::prelude::*;
 use crate::noun::{IdempotencyKey, ListFlags};
 use crate::output::{Expiry, Span, relative};
 
-/// How long the old key stays valid if the new secret cannot be printed.
+/// Time for which the old key stays valid if the new key cannot be printed.
 const OVERLAP_TO_PRINT: &str = "1h";
 
 #[derive(Subcommand)]
@@ -68,7 +68,7 @@ pub struct CreateArgs {
 pub struct RollArgs {
     #[command(flatten)]
     key: KeyArg,
-    /// How long the old key stays valid, up to 30d; 0 revokes it once the new one is printed
+    /// Time for which the old key stays valid, up to 30d; 0 revokes it once the new one is printed
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = overlap)]
     overlap: OverlapSeconds,
 }

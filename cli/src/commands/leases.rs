@@ -22,8 +22,8 @@ pub enum Verb {
 
 /// Validate a user, and print a lease for a machine without a network
 ///
-/// With it your application is licensed there until the lease ends, and the seat is counted as
-/// long. Nobody can end a lease before: ask for no longer than you mean.
+/// Your application on that machine is licensed until the lease ends, and the seat stays taken until
+/// then. A lease cannot be revoked, so do not make it longer than necessary.
 #[derive(Args)]
 pub struct IssueArgs {
     /// External id of the user
@@ -31,11 +31,11 @@ pub struct IssueArgs {
     /// Product that the lease is for
     #[arg(long)]
     product: String,
-    /// How long the lease lasts, such as 30d; an admin key may ask for more than the license offers
-    /// [default: what the license offers]
+    /// Duration of the lease, such as 30d; an admin key may exceed the maximum of the license
+    /// [default: the maximum of the license]
     #[arg(long, value_name = "SPAN")]
     ttl: Option<Ttl>,
-    /// Device, as your application recognizes it
+    /// Device, by the text with which your application recognizes it
     #[arg(long, value_name = "TEXT")]
     device: Option<DeviceName>,
     #[command(flatten)]

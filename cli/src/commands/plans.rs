@@ -115,7 +115,7 @@ pub struct CreateArgs {
     /// Number of seats of a license [default: no limit]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_seats: Option<MaxSeats>,
-    /// How long a license is valid, such as 90d or 1y [default: no expiry]
+    /// Validity of a license, such as 90d or 1y [default: no expiry]
     #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
     expires_in: Option<Days>,
     /// Feature of the plan (repeatable, or comma-separated)
@@ -124,10 +124,10 @@ pub struct CreateArgs {
     /// Free seats whose users were not validated for this long, such as 30d [default: seats stay]
     #[arg(long, value_name = "SPAN")]
     seat_idle: Option<IdleTime>,
-    /// How long licenses are valid past their end, such as 14d [default: not at all]
+    /// Grace period of licenses past their end, such as 14d [default: none]
     #[arg(long, value_name = "SPAN")]
     grace: Option<Grace>,
-    /// How long an application may be licensed without the network, such as 30d [default: not at all]
+    /// Maximum duration of offline leases, such as 30d [default: no leases]
     #[arg(long, value_name = "SPAN")]
     max_lease: Option<LeaseTime>,
     /// Whether the days count from the creation or the first validation [default: creation]
@@ -151,7 +151,7 @@ pub struct UpdateArgs {
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// How long new licenses are valid, such as 90d or 1y, or never for no expiry
+    /// Validity of new licenses, such as 90d or 1y, or never for no expiry
     #[arg(long, value_name = "SPAN or never", alias = "expires-in-days")]
     #[arg(allow_negative_numbers = true)]
     expires_in: Option<Edit<Days>>,
@@ -161,10 +161,10 @@ pub struct UpdateArgs {
     /// Free seats of new licenses whose users were not validated for this long, or none
     #[arg(long, value_name = "SPAN or none")]
     seat_idle: Option<Edit<IdleTime>>,
-    /// How long new licenses are valid past their end, such as 14d, or none
+    /// Grace period of new licenses past their end, such as 14d, or none
     #[arg(long, value_name = "SPAN or none")]
     grace: Option<Edit<Grace>>,
-    /// How long applications with new licenses may be licensed without the network, or none
+    /// Maximum duration of offline leases of new licenses, or none
     #[arg(long, value_name = "SPAN or none")]
     max_lease: Option<Edit<LeaseTime>>,
     /// Whether the days of new licenses count from the creation or the first validation
@@ -311,7 +311,7 @@ async fn delete(ctx: &Context, given: &PlanArgs) -> Result<View> {
     noun::written(ctx, gone, |view, it| view.changed(format!("Deleted plan {}.", it.name))).await
 }
 
-/// How many seats a license has, in words.
+/// Returns the number of seats of a license in words.
 pub fn seats(max: Option<MaxSeats>) -> String {
     max.map_or_else(|| "no limit".to_owned(), |max| max.to_string())
 }

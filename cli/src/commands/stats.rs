@@ -22,7 +22,7 @@ const OUTCOMES: [(&str, &str); 6] = [
     ("suspended", "SUSPENDED"),
     ("exceededSeats", "EXCEEDED SEATS"),
 ];
-/// How long counts are kept.
+/// Retention of counts.
 const MAX_DAYS: i64 = 30;
 
 /// Show validation statistics by hour or day
@@ -33,7 +33,7 @@ const MAX_DAYS: i64 = 30;
 #[derive(Args)]
 #[command(visible_alias = "statistics")]
 pub struct StatsArgs {
-    /// How far back to go, up to 30d
+    /// Length of the period, up to 30d
     #[arg(long, value_name = "SPAN", default_value = "24h")]
     since: Span,
     /// Unit of time
@@ -183,7 +183,7 @@ fn label(by: Unit, start: &str) -> &str {
     }
 }
 
-/// How often each outcome occurred, without those that never did.
+/// Returns the count of each outcome that occurred.
 fn totals(periods: &[Period]) -> Table {
     const COLUMNS: [Column; 3] =
         [Column::new("OUTCOME", 0), Column::new("COUNT", 0), Column::new("SHARE", 1)];

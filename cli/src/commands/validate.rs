@@ -30,8 +30,8 @@ pub struct ValidateArgs {
     /// Explain each answer without changing anything; requires a read or admin key
     #[arg(long)]
     explain: bool,
-    /// Require this feature (repeatable, or comma-separated); a license without it is answered with
-    /// missing_feature
+    /// Require this feature (repeatable, or comma-separated); the answer for a license without it
+    /// is missing_feature
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
     /// Exit with 0 if this is the answer, and with 10 otherwise

@@ -66,8 +66,8 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s", value_parser = Span::seconds)]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// How long to retry while the server is busy, restarting or rate limiting; a bare number is in
-    /// seconds, 0 doesn't retry [env: LICCTL_PATIENCE] [default: 30s]
+    /// Time for retries while the server is busy, restarting or rate limiting; a bare number is in
+    /// seconds, 0 does not retry [env: LICCTL_PATIENCE] [default: 30s]
     #[arg(long, global = true, value_name = "SPAN", hide_short_help = true)]
     patience: Option<Patience>,
     /// Also trust the certificates in this PEM file [env: LICCTL_CA_CERT]
@@ -115,7 +115,7 @@ impl Globals {
         }
     }
 
-    /// How long a run keeps retrying without a response.
+    /// Time for which a run retries without a response.
     pub fn patience(&self, env: &Env) -> Result<Duration> {
         let variable = env.get(env::PATIENCE).map(|text| {
             text.parse().map_err(|why| {

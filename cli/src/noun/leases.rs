@@ -1,12 +1,12 @@
-//! The flag of commands that take seats away, of which leases may hold some.
+//! The flag of commands that free seats, which leases may hold.
 
 use clap::Args;
 use common::OnLease;
 
 #[derive(Args)]
 pub struct LeaseFlags {
-    /// Free seats at once that leases hold: drop. Until such a lease ends, one user more than there
-    /// are seats may use the license
+    /// Free seats immediately although leases hold them: drop. Until such a lease ends, one more
+    /// user than there are seats may use the license
     #[arg(long, value_name = "drop")]
     leases: Option<OnLease>,
 }

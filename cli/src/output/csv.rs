@@ -80,9 +80,8 @@ pub fn of_any(json: &Value, chosen: Option<&ColumnNames>, headers: bool) -> Resu
     lines(header.into_iter().chain(records.iter().map(row)))
 }
 
-/// Said where a spreadsheet would calculate with a text, which may come from anybody.
-pub const FORMULA_NOTE: &str =
-    "note: cells that begin with =, +, - or @ are formulas to a spreadsheet: import them as text\n";
+/// Note for texts that a spreadsheet would calculate, because they may come from an attacker.
+pub const FORMULA_NOTE: &str = "note: cells that begin with =, +, - or @ are formulas to a spreadsheet, so import them as text\n";
 
 /// Whether a cell would be a formula.
 pub fn has_formula(csv: &str) -> bool {

@@ -22,8 +22,8 @@ pub fn parse_server(text: &str, from: &str) -> Result<Url> {
             .fix("use a URL such as https://licenses.example.com")
     })?;
     if url.path().trim_end_matches('/').ends_with("/api/v1") {
-        return Err(Error::usage(format!("{from} is the address of licd with /api/v1 behind it."))
-            .fix("use the address alone, such as https://licenses.example.com"));
+        return Err(Error::usage(format!("{from} is the address of licd followed by /api/v1."))
+            .fix("use only the address, such as https://licenses.example.com"));
     }
     Ok(url)
 }

@@ -77,7 +77,7 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
 
 /// What a person decides is based on what was seen.
 #[test]
-fn an_edit_of_what_was_changed_meanwhile_is_refused() {
+fn an_edit_of_a_record_that_was_changed_in_the_meantime_is_refused() {
     let edit = |now: &'static str| {
         let server = FakeServer::answering(move |request| match request.method.as_str() {
             "PATCH" if request.if_match.as_deref() != Some(now) => {
@@ -93,7 +93,7 @@ fn an_edit_of_what_was_changed_meanwhile_is_refused() {
         let file = home.dir.path().join("catalog.yaml").display().to_string();
         let applied = home.run(&["apply", "-f", &file]);
         assert_eq!(exit(&terminal), if applied.code == 9 { 6 } else { applied.code }, "{seen}");
-        (applied.code, seen.contains("was changed meanwhile"))
+        (applied.code, seen.contains("was changed in the meantime"))
     };
     assert_eq!(edit(TAG), (0, false));
     assert_eq!(edit("\"1769947200000\""), (6, true));

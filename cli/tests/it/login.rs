@@ -108,7 +108,10 @@ fn an_address_that_cannot_work_says_why() {
     };
     assert_eq!(whoami(&format!(" {}\r\n", server.address)).code, 0);
     for (address, said) in [
-        ("https://l.example/api/v1/", "error: LICCTL_SERVER is the address of licd with /api/v1"),
+        (
+            "https://l.example/api/v1/",
+            "error: LICCTL_SERVER is the address of licd followed by /api/v1",
+        ),
         ("https://l.\u{200b}example", "error: LICCTL_SERVER: it contains an invisible character"),
     ] {
         let ran = whoami(address);

@@ -127,7 +127,7 @@ fn the_unknown_users_of_a_file_are_noted_or_refused_by_their_lines() {
     assert!(written(&server).is_empty());
     let assign = ["licenses", "assign", LICENSE, "--from", "-", "--report", &report];
     let ran = home.run_with_input(&assign, rows);
-    let notes = "note: these ids differ in case or form alone: Dana on line 2 and line 4\n\
+    let notes = "note: these ids differ only in case or form: Dana on line 2 and line 4\n\
                  note: Dana is a new user. Did you mean dana (dana@north.example)?\n\
                  note: zoe is a new user\n";
     assert!(ran.stderr.starts_with(notes), "{}", ran.stderr);

@@ -159,7 +159,7 @@ notices! {
     LicenseExpired = "License set to expired. Its users are now refused.";
     LicenseDeleted = "License deleted.";
     LicenseKept = "Not deleted: the license is or was assigned. Revoke it instead.";
-    LicenseKeyRevoked = "License key revoked. Who has claimed with it keeps the license.";
+    LicenseKeyRevoked = "License key revoked. Users who have claimed with it keep the license.";
     LicenseKeyShownOnce = "This license key was made a moment ago and cannot be shown again. If you did \
         not copy it, replace it.";
     LimitChanged = "Seat limit changed from {from} to {to}.";

@@ -26,8 +26,8 @@ impl Shown for ApiRecord<RunningLease> {
 
 /// List the users who are licensed offline, and until when
 ///
-/// They stay licensed without the network also after their license is suspended, revoked or
-/// unassigned. The time includes the five minutes for which the seat is kept after the lease.
+/// These users stay licensed offline even if their license is suspended, revoked or unassigned. The
+/// time includes the five minutes for which the seat stays taken after the lease.
 #[derive(Args)]
 pub struct ListArgs {
     /// Only leases of this user

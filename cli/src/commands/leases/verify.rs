@@ -1,4 +1,4 @@
-//! `licctl leases verify`: what a lease says, and whether an application may accept it.
+//! `licctl leases verify`: shows a lease, and whether an application may accept it.
 
 use chrono::TimeDelta;
 use common::{DeviceName, ExternalId, Jwk, LeaseClaims, ProductId, Timestamp};
@@ -29,7 +29,7 @@ pub struct VerifyArgs {
     /// Device that the lease must name
     #[arg(long, value_name = "TEXT")]
     device: Option<DeviceName>,
-    /// Time at which it is looked at, such as 2028-01-31T12:00:00Z [default: now]
+    /// Time of the check, such as 2028-01-31T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
 }
@@ -46,7 +46,7 @@ struct Verified {
     valid: bool,
     /// Why it is not valid.
     reason: Option<String>,
-    /// What the lease says; none if nobody knows who wrote it.
+    /// Claims of the lease. `None` if no known key has signed it.
     claims: Option<LeaseClaims>,
 }
 

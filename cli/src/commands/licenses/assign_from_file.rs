@@ -30,8 +30,8 @@ pub struct FromFile {
     /// Product of the plan, by name or id
     #[arg(long, requires = "plan")]
     product: Option<String>,
-    /// With --plan, also give a license to users who already have one of the plan in force, who are
-    /// skipped otherwise
+    /// With --plan, also assign a license to users who already have one of the plan in force; without
+    /// this flag they are skipped
     #[arg(long, requires = "plan")]
     another: bool,
     #[command(flatten)]

@@ -63,7 +63,7 @@ impl<'a> KeyedLicenses<'a> {
     /// Creates a license with this key, or with a new one, and prints both. None on a dry run.
     pub async fn create(&self, key: Option<KeyText>) -> Result<Option<ApiRecord<License>>> {
         if !self.ctx.io.has_reader() {
-            return Err(unwritten("Nobody reads the keys any more."));
+            return Err(unwritten("The reader of the keys has gone."));
         }
         let client = self.ctx.client().await?;
         let made = client.licenses().create_once(self.body, &new_idempotency_key()).await?;
@@ -74,7 +74,7 @@ impl<'a> KeyedLicenses<'a> {
             CreateLicenseKey { key, allow_short: self.allow_short, ..CreateLicenseKey::default() };
         let created = match client.licenses().create_key(&id, &body).await {
             Err(error) if is_imported && error.had_no_effect() => {
-                // Without its key nobody can claim the license.
+                // Users cannot claim the license without its key.
                 client.licenses().delete(&id).await?;
                 return Err(error);
             }

@@ -19,9 +19,9 @@ pub enum Verb {
     #[command(visible_alias = "new")]
     Create(CreateArgs),
     Find(FindArgs),
-    /// Replace the text of a license key, which was lost or leaked, and print the new one once
+    /// Replace the text of a license key that was lost or has leaked, and print the new one once
     Reissue(KeyArg),
-    /// Revoke a license key; who has claimed with it keeps the license
+    /// Revoke a license key; users who have claimed with it keep the license
     Revoke(KeyArg),
 }
 
@@ -33,28 +33,27 @@ pub struct ListArgs {
     flags: ListFlags,
 }
 
-/// Give a license a key that users type, and print it once
+/// Add a key to a license, and print it once
 ///
-/// A user who types it gets the license: licctl claim USER.
+/// A user who types the key claims the license, as licctl claim USER does.
 #[derive(Args)]
 pub struct CreateArgs {
     #[command(flatten)]
     license: LicenseArg,
-    /// Take a key that users have already, which a prompt asks for or stdin has
+    /// Import a key that users have already, from a prompt or stdin
     #[arg(long)]
     existing: bool,
-    /// How many users may claim the license with it [default: as many as it has seats, or any number
-    /// if these are floating]
+    /// Maximum number of users who claim with the key [default: the number of seats, or no limit if
+    /// they are floating]
     #[arg(long, value_name = "N")]
     max_uses: Option<MaxUses>,
-    /// When nobody can claim with it any more: its last day such as 2027-01-31, or a time
-    /// [default: never]
+    /// End of the key: its last valid day such as 2027-01-31, or a time [default: never]
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Expiry>,
-    /// Time until nobody can claim with it any more, such as 90d
+    /// Time from now until the key ends, such as 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
-    /// Take an existing key of only 8 to 11 letters and digits, which are easily guessed
+    /// Accept an existing key of only 8 to 11 letters and digits, which can be guessed more easily
     #[arg(long, requires = "existing")]
     allow_short: bool,
 }
@@ -155,7 +154,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     shown(&made.data, done)
 }
 
-/// The view of a new text. `-q` prints it alone.
+/// The view of a new text. `-q` prints only the text.
 fn shown(key: &ApiRecord<CreatedLicenseKey>, done: String) -> Result<View> {
     let (id, text) = (key.record.id, key.key.expose().to_owned());
     let view = View::new(key, vec![text.clone()])?.line(TextCell::word(text.clone(), text));
@@ -199,14 +198,14 @@ async fn find(ctx: &Context, args: FindArgs) -> Result<View> {
 }
 
 async fn reissue(ctx: &Context, id: LicenseKeyId) -> Result<View> {
-    ctx.confirm_loss("Replace the key? Nobody can claim with the former one.").await?;
+    ctx.confirm_loss("Replace the key? Users can no longer claim with the old one.").await?;
     let made = ctx.client().await?.license_keys().reissue(id).await;
     let Some(made) = made.map_err(lost)? else { return Ok(View::planned()) };
     shown(&made.data, format!("Reissued license key {id}. Save it now; it is not shown again."))
 }
 
 async fn revoke(ctx: &Context, id: LicenseKeyId) -> Result<View> {
-    ctx.confirm_loss("Revoke the key? Who has claimed with it keeps the license.").await?;
+    ctx.confirm_loss("Revoke the key? Users who have claimed with it keep the license.").await?;
     let revoked = ctx.client().await?.license_keys().revoke(id).await?;
     let say = |view: View, key: &ApiRecord<LicenseKey>| {
         let holders = match key.uses {

@@ -16,8 +16,8 @@ const FIELDS: &str = "externalId released";
 
 /// Free the seats of users, who stay assigned to the license
 ///
-/// Whoever validates next gets the seat, also the same user again. On a license whose seats are not
-/// floating that is what a colleague waits for; to take it away for good, unassign the user.
+/// The next user who validates gets the seat, which may be the same user again. To remove the license
+/// from the user permanently, unassign it.
 #[derive(Args)]
 pub struct ReleaseArgs {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct ReleaseArgs {
     leases: LeaseFlags,
 }
 
-/// What became of the seat of a user.
+/// Result for a user.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct OfUser {

@@ -59,7 +59,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
     show(ctx, &renewed)
 }
 
-/// How long a license is renewed.
+/// The terms by which licenses are renewed.
 enum Terms {
     Given(Term),
     Plans(Vec<ApiRecord<Plan>>),
@@ -102,7 +102,7 @@ impl Terms {
 fn already_renewed(license: &License, end: Timestamp) -> Error {
     let message = format!("License {} is valid for more than a term, {}.", license.id, until(end));
     Error::new(Exit::Rejected, "already_renewed", message)
-        .because("In a list, a license is renewed once a term; alone, as often as you say")
+        .because("A list renews each license once a term; a single license is renewed each time")
         .fix(format!("licctl licenses renew {}", license.id))
 }
 

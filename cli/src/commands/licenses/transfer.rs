@@ -8,10 +8,10 @@ use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
 use crate::noun::LeaseFlags;
 
-/// Hand a license to another user, with the seat
+/// Transfer a license to another user, with the seat
 ///
-/// The seat goes over in the same step: nobody else gets it in between. Metadata of the assignment
-/// goes along.
+/// The seat moves in the same step, so no other user can take it in between. Metadata of the
+/// assignment moves too.
 #[derive(Args)]
 pub struct TransferArgs {
     #[command(flatten)]
@@ -19,7 +19,7 @@ pub struct TransferArgs {
     /// External id of the user who has the license
     #[arg(long, value_name = "USER")]
     from: Option<ExternalId>,
-    /// External id of the user who gets it; an unknown one is created
+    /// External id of the user who gets the license; an unknown user is created
     #[arg(long, value_name = "USER")]
     to: Option<String>,
     #[command(flatten)]

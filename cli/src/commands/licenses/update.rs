@@ -20,15 +20,15 @@ pub struct UpdateArgs {
     /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
-    /// Another plan, by name or id: the license takes its seats, features and terms, but for
-    /// those given here, and keeps its end
+    /// Another plan, by name or id; the license takes its seats, features and terms, except for those
+    /// given here, and keeps its end
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// When the license expires: its last valid day such as 2028-01-31 (to its end, UTC), a time
-    /// such as 2028-01-31T12:00:00Z, or never
+    /// End of the license: its last valid day such as 2028-01-31 (in UTC), a time such as
+    /// 2028-01-31T12:00:00Z, or never
     #[arg(long, value_name = "TIME or never", conflicts_with = "expires_in")]
     expires_at: Option<Edit<Expiry>>,
     /// Time from now until the license expires, such as 90d or 1y
@@ -40,13 +40,13 @@ pub struct UpdateArgs {
     /// Free seats whose users were not validated for this long, such as 30d, or none
     #[arg(long, value_name = "SPAN or none")]
     seat_idle: Option<Edit<IdleTime>>,
-    /// How long the license is valid past its end, such as 14d, or none
+    /// Grace period past the end, such as 14d, or none
     #[arg(long, value_name = "SPAN or none")]
     grace: Option<Edit<Grace>>,
-    /// How long its applications may be licensed without the network, such as 30d, or none
+    /// Maximum duration of offline leases, such as 30d, or none
     #[arg(long, value_name = "SPAN or none")]
     max_lease: Option<Edit<LeaseTime>>,
-    /// Wait for the first validation, and end this long after it, such as 14d
+    /// Start with the first validation, and end this long after it, such as 14d
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["expires_at", "expires_in"])]
     starts_with_days: Option<Days>,
     #[command(flatten)]

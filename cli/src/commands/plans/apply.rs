@@ -24,14 +24,14 @@ const COLUMNS: [Column; 4] = [
 
 /// Give sold licenses the seats, features and terms that their plan has now
 ///
-/// A license that would lose any of these is left as it is, since that may be what you agreed with
-/// the customer; --with-losses changes it too. Nobody loses a seat that they hold, and ends stay.
-/// With --dry-run the changes are shown, and the exit code is 10 if a license would lose something.
+/// A license that would lose any of these stays as it is, because you may have agreed on them with
+/// the customer; --with-losses changes it too. Held seats and ends stay. With --dry-run the changes
+/// are shown, and the exit code is 10 if a license would lose something.
 #[derive(Args)]
 pub struct ApplyArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// What to apply (repeatable, or comma-separated) [default: all]
+    /// Field to apply (repeatable, or comma-separated) [default: all]
     #[arg(long = "field", value_name = "FIELD", value_delimiter = ',')]
     fields: Vec<Field>,
     /// Change licenses that lose something too
@@ -65,7 +65,7 @@ struct Difference {
     name: Option<Name>,
     result: ApplyOutcome,
     changes: Vec<String>,
-    /// Those of the changes that take something away.
+    /// Returns the changes that remove something.
     losses: Vec<String>,
     #[serde(skip)]
     body: UpdateLicense,
@@ -113,7 +113,7 @@ pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
     Ok(view.changed(format!("Applied plan {} to {done}.{kept_as_is}", plan.name)))
 }
 
-/// Asks before somebody loses something, and before many licenses change.
+/// Asks before licenses lose something, and before many licenses change.
 async fn confirm(ctx: &Context, plan: &Plan, open: &[Difference]) -> Result<()> {
     let losers = open.iter().filter(|it| !it.losses.is_empty()).count();
     let question = format!("Apply plan {} to {}", plan.name, counted(open.len()));

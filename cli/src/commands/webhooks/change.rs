@@ -17,17 +17,17 @@ use crate::noun::{Edit, cleared, is_empty};
 /// sent. A replay sends earlier ones.
 #[derive(Args)]
 pub struct CreateArgs {
-    /// Where to send events: an https URL
+    /// https URL to which events are sent
     #[arg(long, value_name = "ADDRESS")]
     url: Option<WebhookUrl>,
     /// Send only events of this type, such as seat.taken or license.* (repeatable, or
     /// comma-separated) [default: all]
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<EventPattern>,
-    /// What it is for, one line
+    /// Description of the webhook, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// Use a secret that the receiver has already, which a prompt asks for or stdin has
+    /// Use a secret that the receiver has already, from a prompt or stdin
     #[arg(long)]
     existing_secret: bool,
 }
@@ -36,7 +36,7 @@ pub struct CreateArgs {
 pub struct UpdateArgs {
     #[command(flatten)]
     webhook: WebhookArg,
-    /// New address
+    /// New https URL
     #[arg(long, value_name = "ADDRESS")]
     url: Option<WebhookUrl>,
     /// Send only events of this type instead (repeatable, or comma-separated); all for every type
@@ -49,12 +49,12 @@ pub struct UpdateArgs {
 
 /// Replace the secret of a webhook, and print the new one once
 ///
-/// The old secret signs as well during the overlap, so that the receiver can be given the new one.
+/// The old secret signs too during the overlap, so that you can update the receiver.
 #[derive(Args)]
 pub struct RollArgs {
     #[command(flatten)]
     webhook: WebhookArg,
-    /// How long the old secret signs too, up to 30d; 0 ends all old ones at once
+    /// Time for which the old secret signs too, up to 30d; 0 ends all old secrets immediately
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = overlap)]
     overlap: OverlapSeconds,
 }
@@ -95,7 +95,7 @@ async fn read_secret(ctx: &Context) -> Result<WebhookSecret> {
     text.trim().parse().map_err(|error| Error::usage(format!("The secret {error}.")))
 }
 
-/// The view of a new secret. `-q` prints it alone.
+/// The view of a new secret. `-q` prints only the secret.
 fn shown(made: &ApiRecord<CreatedWebhook>, done: String) -> Result<View> {
     let (id, secret) = (made.record.id, made.secret.expose().to_string());
     let view = View::new(made, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
@@ -164,7 +164,7 @@ pub async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
     let id = args.webhook.find(ctx, Purpose::Write).await?.id;
     if args.overlap.get() == 0 {
         let question =
-            "Replace the secret at once? The receiver refuses events until it has the new one.";
+            "Replace the secret immediately? The receiver refuses events until it has the new one.";
         ctx.confirm_loss(question).await?;
     }
     let body = RollKey { overlap_seconds: Some(args.overlap) };

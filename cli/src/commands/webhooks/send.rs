@@ -33,10 +33,10 @@ struct From {
     /// Begin with the event after this sequence
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<i64>,
-    /// Begin so long ago, such as 2h or 3d
+    /// Begin this long ago, such as 2h or 3d
     #[arg(long, value_name = "SPAN")]
     since: Option<Span>,
-    /// Skip what was missed
+    /// Skip missed events
     #[arg(long)]
     latest: bool,
 }
@@ -55,7 +55,7 @@ pub async fn resend(ctx: &Context, args: ResendArgs) -> Result<View> {
     answered(sent, id, &args.event.to_string())
 }
 
-/// How an event that was sent by hand was answered. Exits with 10 if it was not taken.
+/// Shows the response to a test delivery. Exits with 10 if the event was not accepted.
 fn answered(sent: Option<Written<ApiRecord<Delivery>>>, id: WebhookId, what: &str) -> Result<View> {
     let Some(Written { data, .. }) = sent else { return Ok(View::planned()) };
     let status = data.status.map_or_else(String::new, |status| format!(" {status}"));

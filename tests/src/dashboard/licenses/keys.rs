@@ -55,7 +55,10 @@ async fn a_license_key_is_made_shown_once_replaced_and_revoked() {
 
     browser.click(&format!("Replace {}", end(&first))).await;
     browser
-        .click_in("Nobody can claim with the former one", &format!("Replace {}", end(&first)))
+        .click_in(
+            "Users can no longer claim with the old text",
+            &format!("Replace {}", end(&first)),
+        )
         .await;
     browser.sees("It is not shown again").await;
     let second = shown().await;
