@@ -1,4 +1,4 @@
-//! Builds anew when a migration changes, which the compiler cannot know of.
+//! Rebuilds when a migration changes, because the compiler does not track these files.
 
 fn main() {
     println!("cargo:rerun-if-changed=../migrations");

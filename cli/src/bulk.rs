@@ -67,7 +67,7 @@ impl BulkFlags {
 pub struct BulkResult {
     /// A line for each row of this run, in the order of the file.
     pub lines: Vec<ReportLine>,
-    /// The same for the rows that an earlier run has done.
+    /// Report lines of the rows that an earlier run has finished.
     pub before: Vec<ReportLine>,
     pub exit: Exit,
 }
@@ -88,7 +88,7 @@ pub struct BulkTask {
 struct BulkRun<'a> {
     report: &'a Report,
     progress: RowProgress,
-    /// When the last row was answered.
+    /// Time of the response to the last row.
     answered: Cell<Option<Instant>>,
     /// The error after which no further row is started.
     stopped: RefCell<Option<Error>>,
@@ -191,8 +191,8 @@ impl BulkRun<'_> {
         (Some(line), self.stopped.borrow().is_some())
     }
 
-    /// Whether the other rows would fail too. A row that timed out fails alone while others get
-    /// responses.
+    /// Whether the other rows would fail too. If a row times out while others get responses, only
+    /// that row fails.
     fn stops_the_rest(&self, error: &Error, begun: Instant) -> bool {
         let others_work = self.answered.get().is_some_and(|answered| answered > begun);
         error.stops_the_rest() && !(error.code() == TIMEOUT && others_work)

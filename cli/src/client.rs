@@ -1,4 +1,4 @@
-//! The HTTP client of the service: it sends a request until it is answered, unwraps the answer, and
+//! The HTTP client of the service: sends a request until a response comes, unwraps the response, and
 //! turns a refusal into an error. [`patience`] decides how long, [`refusal`] writes the errors.
 
 mod answer;
@@ -193,8 +193,8 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
-    /// [`Self::write`] of a record that was seen as it was changed last then, if it was seen: a
-    /// conflict if somebody has changed it since.
+    /// Like [`Self::write`], but with the time of the last change that the caller saw, if any.
+    /// Fails with a conflict if the record was changed since then.
     async fn write_seen<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -257,8 +257,8 @@ impl Client {
         ApiRequest { method, path, headers: &[], target: &self.target }
     }
 
-    /// Sends a request until it is answered, or until patience ends. Each attempt of a write has
-    /// the same idempotency key.
+    /// Sends a request until a response comes or patience ends. All attempts of a write have the same
+    /// idempotency key.
     async fn exchange<T: DeserializeOwned>(
         &self,
         api_request: &ApiRequest<'_>,

@@ -193,7 +193,7 @@ impl Context {
     ) -> Result<Client> {
         let (server, ca_cert) = (endpoint.server.clone(), self.ca_cert(endpoint)?);
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
-        // In a pipe nobody would read it in time.
+        // In a pipe, the message would be read too late.
         let is_said = self.io.terminals.stderr && key.mode() == Mode::Live;
         let place = format!("live · {} · {key_source}", profile::origin(&server));
         let place = RefCell::new(is_said.then(|| clean(&place).into_owned()));

@@ -150,7 +150,7 @@ impl Error {
             | Exit::Unreachable
             | Exit::RateLimited
             | Exit::Cancelled => true,
-            // A failure of the server may concern this item alone; one of licctl does not.
+            // A failure of the server may concern only this item. A failure of licctl concerns all.
             Exit::Internal => self.status.is_none(),
             _ => false,
         }

@@ -22,7 +22,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The same for data of several lines, in the notation of JSON.
+/// Escapes data of several lines in the notation of JSON.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     let is_unsafe = |letter: char| letter != '\n' && unsafe_to_show(letter);
     if !text.contains(is_unsafe) {

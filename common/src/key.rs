@@ -193,8 +193,8 @@ pub struct MalformedKey;
 /// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
 /// are the CRC-32 of everything before them, so that a damaged key is detected without a lookup.
 ///
-/// It has no `Debug`, `Display` or `Serialize`, so it cannot get into a log by accident. Its memory
-/// is overwritten when it is dropped.
+/// `ApiKey` has no `Debug`, `Display` or `Serialize`, so it cannot get into a log by accident. Its
+/// memory is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Zeroizing<String>);
 

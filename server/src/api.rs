@@ -31,9 +31,9 @@ use crate::http::extract::Limit;
 #[schemars(inline)]
 #[serde(deny_unknown_fields)]
 pub struct Leases {
-    /// What happens if a lease holds the seat. Absent: nothing is done, and the response is a 409
-    /// with the code `lease_running`. `drop`: the seat is free at once, and until the lease ends, one
-    /// user more than there are seats may use the license.
+    /// Treatment of a lease that holds the seat. If absent, nothing is changed, and the response is
+    /// a 409 with the code `lease_running`. `drop` frees the seat immediately. Until the lease
+    /// ends, one more user than there are seats may then use the license.
     leases: Option<OnLease>,
 }
 

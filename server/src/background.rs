@@ -1,7 +1,7 @@
-//! The tasks beside the requests: the uses of keys, the outcomes of validations and the last checks
-//! of seats are written, webhooks sent, the ends of licenses told, SQLite's log copied into its file,
-//! idle rate limits forgotten, old idempotency keys, uses, events and outcomes deleted. A task that
-//! breaks off is started anew.
+//! Background tasks. They write the uses of keys, the outcomes of validations and the last checks
+//! of seats, send webhooks, record notices about ends of licenses, copy SQLite's log into its file,
+//! drop idle rate limits, and delete old idempotency keys, uses, events and outcomes. A task that
+//! panics is restarted.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,28 +25,28 @@ use crate::ops::{idempotency, sessions, webhooks};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
-/// How often each task runs.
+/// Interval between runs of a task.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// How often it is noted that licd answers, after all checks were written.
+/// Interval between records of uptime, which follow the write of all checks.
 const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
-/// How often it is looked which licenses have ended, or will soon.
+/// Interval between searches for licenses that have ended or will end soon.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval between counts of the webhooks by state.
 const WEBHOOK_STATES_INTERVAL: Duration = Duration::from_secs(30);
-/// How often it is logged at most that checks were dropped.
+/// Minimum interval between log lines about dropped checks.
 const REPORT: Duration = Duration::from_secs(60);
-/// How long the last requests to the receivers of webhooks may take.
+/// Timeout of the last requests to the receivers of webhooks.
 const WEBHOOKS_TIMEOUT: Duration = Duration::from_secs(16);
-/// How long each of the last writes may take.
+/// Timeout of each of the last writes.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The tasks, which end when this is dropped.
+/// The background tasks, which end when this is dropped.
 pub struct Tasks {
     work: Work,
     running: JoinSet<()>,
 }
 
-/// What the tasks work on.
+/// Resources of the tasks.
 #[derive(Clone)]
 struct Work {
     db: Db,
@@ -61,7 +61,7 @@ struct Work {
 }
 
 impl Tasks {
-    /// Starts the tasks. Those that may have much to write are apart from the others.
+    /// Starts the tasks. Tasks that may write much are separate from the others.
     pub fn start(app: &App, events_kept: Retention, expiry_notices: ExpiryNotices) -> Self {
         let work = Work {
             db: app.db.clone(),
@@ -99,15 +99,15 @@ impl Tasks {
         self.running.spawn(supervise(name, metrics, move || task(work.clone())));
     }
 
-    /// Writes what is in memory alone, and ends the tasks. Each write waits for the same of its task:
-    /// a portion that was cut off would be lost, or counted twice.
+    /// Writes the data that is only in memory, and ends the tasks. Each write waits for the write
+    /// of its task, because an interrupted batch would be lost or counted twice.
     pub async fn finish(self) {
         let Work { db, gate, outcomes, last_checks, webhooks, node, .. } = &self.work;
         finish("key_uses", gate.last_uses.write(db)).await;
         finish("outcomes", outcomes.flush(db)).await;
         finish("last_checks", last_checks.write(db)).await;
         finish("node", node.leave(db)).await;
-        // What is cut off is sent again.
+        // Interrupted deliveries are sent again.
         drop(timeout(WEBHOOKS_TIMEOUT, webhooks.stop()).await);
     }
 }
@@ -158,7 +158,7 @@ impl Work {
                 () = last_checks.half_full() => {}
             }
             if !self.run("last_checks", last_checks.write(db)).await {
-                // A note that comes meanwhile would begin the next try at once.
+                // A check that is recorded in the meantime would start the next attempt immediately.
                 ticks.tick().await;
             } else if noted_at.elapsed() >= UPTIME_INTERVAL {
                 noted_at = Instant::now();

@@ -109,7 +109,7 @@ pub struct Restored {
 pub enum Origin {
     /// `licd backup`.
     Backup,
-    /// licd itself, and its write-ahead log was beside it.
+    /// licd itself, and its write-ahead log was next to it.
     LiveWithLog,
     /// licd itself. If it ran when the file was copied, the newest changes are missing.
     Live,
@@ -129,9 +129,9 @@ impl Origin {
     }
 }
 
-/// Puts a copy of the backup `from` in the place of the database at `to`, which nobody may be
-/// using. There must be one, or none if it `is_new`. The backup must be intact and of a licd that
-/// is not newer; it is only read. If `stop` completes first, nothing is changed.
+/// Puts a copy of the backup `from` in the place of the database at `to`, which no process may use.
+/// There must be one, or none if it `is_new`. The backup must be intact and of a licd that is not
+/// newer; it is only read. If `stop` completes first, nothing is changed.
 pub async fn restore(
     from: &Path,
     to: &Path,

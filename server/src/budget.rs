@@ -1,9 +1,9 @@
-//! Memory that all requests of the process share. A request reserves what it is about to hold: its
-//! body, or its answer until the caller has read it. When the budget has no more, the request is
-//! refused immediately instead of waiting.
+//! Memory that all requests of the process share. A request reserves the memory for its body, or
+//! for its response until the caller has read it. If the budget is exhausted, the request is
+//! refused immediately.
 //!
-//! A tenant may hold as much as it leaves free: alone half of a budget, next to another that does so
-//! a third. So one that takes all it can get leaves room for the others.
+//! A tenant may hold as much as it leaves free: half of a budget if no other tenant holds any, and
+//! a third next to another tenant that does the same. So a greedy tenant leaves room for others.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -27,7 +27,7 @@ pub struct Config {
 /// How this node sends webhooks.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookSettings {
-    /// It sends nothing: for drills with a restored copy, and incidents.
+    /// Whether this node sends nothing, for drills with a restored copy and for incidents.
     pub are_off: bool,
     pub rules: AddressRules,
 }

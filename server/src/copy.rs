@@ -1,7 +1,7 @@
 //! Copies a whole database to another place: from SQLite to PostgreSQL when one machine is no
 //! longer enough, or back.
 //!
-//! Everything is read as of one moment and written in one transaction, in portions, so that the
+//! The source is read from one snapshot and written in one transaction, in batches, so that the
 //! size of the database does not matter. Before the commit everything is read back and compared; if
 //! anything differs, the transaction is rolled back.
 
@@ -68,7 +68,7 @@ pub async fn copy(
     mut progress: impl Progress,
 ) -> Result<Vec<TableDigest>, CopyError> {
     let mut target = to.begin().await.map_err(CopyError::Target)?;
-    // A licd that starts on the target meanwhile waits here, and then finds a tenant.
+    // A licd that starts on the target in the meantime waits here, and then finds a tenant.
     worlds::lock(&mut target).await.map_err(CopyError::Target)?;
     for_each_table!(T => refuse_rows::<T>(&mut target).await?);
 

@@ -220,7 +220,7 @@ impl Db {
     /// A transaction that writes.
     ///
     /// On SQLite it holds the write lock from the start, since taking it at the first write fails
-    /// if another transaction has written meanwhile. On PostgreSQL each statement sees what was
+    /// if another transaction has written in the meantime. On PostgreSQL each statement sees what was
     /// committed before it began.
     pub async fn begin(&self) -> Result<Tx> {
         match self {

@@ -39,7 +39,7 @@ pub enum Error {
     /// The record does not exist in the world of this key.
     NotFound(&'static str),
     RouteNotFound,
-    /// The same with a slash at the end, which no address has.
+    /// The path has a slash at the end, which no route has.
     SlashAtEnd,
     MethodNotAllowed,
     /// The body is not declared as JSON in UTF-8; a sentence for the caller.
@@ -58,13 +58,15 @@ pub enum Error {
     LeaseRunning(Timestamp),
     /// The record, named by its kind, is not as the caller saw it.
     Changed(&'static str),
-    /// The same for a page: what was changed meanwhile, and by whom.
+    /// The record was changed while a form was open. The text says what was changed, and by which
+    /// user.
     EditConflict(String),
     /// A request with this Idempotency-Key is still being done.
     IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.
     IdempotencyKeyReused,
-    /// The same request created the record with this id before, and showed its secret.
+    /// A request with the same idempotency key created the record with this id, and showed its
+    /// secret.
     ShownOnce(String),
     /// This node has no secret key, without which nothing can be signed.
     SecretKeyMissing,
@@ -82,7 +84,7 @@ pub enum Error {
     Internal,
 }
 
-/// Why nobody can claim with a license key.
+/// Why users cannot claim with a license key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LicenseKeyFault {
     Mistyped,
@@ -161,8 +163,8 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// It will not serve before an operator has changed something: a password or a right that was taken
-/// away, a schema that is not there, a file that is damaged.
+/// Whether the database will fail until an operator acts: a password or a right was removed, a
+/// schema is missing, or a file is damaged.
 fn is_unusable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Configuration(_) => true,

@@ -34,7 +34,7 @@ pub struct NewEvent {
     scope: Option<Scope>,
 }
 
-/// What an event tells of a webhook.
+/// Facts about a webhook in an event.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookFacts<'a> {
@@ -53,7 +53,7 @@ pub struct WebhookFacts<'a> {
     pub before: Option<i64>,
 }
 
-/// What an event tells of a lease: all but its token.
+/// Facts about a lease in an event: everything except its token.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LeaseFacts<'a> {
@@ -159,7 +159,7 @@ impl NewEvent {
         Self::new(kind, subject, about_license(license), record)
     }
 
-    /// The same about a record that connects the license and a user.
+    /// Creates an event about a record that connects a license and a user.
     fn of_binding(
         kind: EventType,
         license: &License,
@@ -213,7 +213,7 @@ impl NewEvent {
         Self::of_license(EventType::LicenseDeleted, license)
     }
 
-    /// The license ends in so many days.
+    /// The license ends in this number of days.
     pub fn license_expiring(license: &LicenseDetails, days: u16) -> Self {
         let mut event = Self::of_license(EventType::LicenseExpiring, license);
         event.object["days"] = days.into();
@@ -335,8 +335,8 @@ impl NewEvent {
         Self::new(EventType::UserForgotten, (SubjectType::User, id.to_string()), related, &object)
     }
 
-    /// An event about a webhook. Of its address only scheme and host are told, as the rest may be a
-    /// secret.
+    /// Creates an event about a webhook. It contains only scheme and host of the URL, because the
+    /// rest may be a secret.
     pub fn of_webhook(kind: EventType, id: WebhookId, facts: &WebhookFacts<'_>) -> Self {
         Self::new(kind, (SubjectType::Webhook, id.to_string()), RelatedRecords::default(), facts)
     }

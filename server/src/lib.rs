@@ -157,8 +157,8 @@ impl MetricsEndpoint {
     }
 }
 
-/// Answers on `listener` until `shutdown` completes; then takes no more connections, finishes what
-/// is in flight, and returns. Metrics are shown as long as requests are answered.
+/// Serves on `listener` until `shutdown` completes. Then accepts no more connections, finishes the
+/// requests in flight, and returns. Metrics are served until then.
 pub async fn serve(
     db: Db,
     config: &Config,

@@ -27,20 +27,20 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The most bytes of a line. What is longer is cut.
+/// Maximum bytes of a line. Longer lines are cut.
 const MAX_LINE: usize = 8 * 1024;
-/// The most lines that wait to be written.
+/// Maximum number of lines in the queue.
 const MAX_QUEUE: usize = 4096;
-/// How many bytes are written at once, about.
+/// Approximate number of bytes per write.
 const MAX_BATCH: usize = 64 * 1024;
-/// How long a standard error that takes nothing is waited for.
+/// Timeout of a write to standard error.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Before a standard error that was set not to block is tried again.
+/// Interval between retries on a standard error that was set not to block.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Counts the lines that found the queue full.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
-/// How many lines could not be written.
+/// Number of lines that could not be written.
 static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -244,7 +244,7 @@ fn priority(level: Level) -> &'static str {
     }
 }
 
-/// Makes what an event is written to.
+/// Creates the lines of events.
 struct Lines {
     queue: NonBlocking,
     format: LogFormat,
@@ -262,7 +262,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// What an event is written to, at once and whole.
+/// A line of an event, which is written as a whole.
 struct Line {
     queue: NonBlocking,
     format: LogFormat,

@@ -1,5 +1,5 @@
-//! What a node answers while its database is being opened, which takes long only if it is migrated:
-//! that it is alive, and cannot serve yet.
+//! Responses of a node while it opens its database, which takes long only during a migration: the
+//! node is alive, but cannot serve yet.
 
 use std::future::Future;
 use std::io;
@@ -15,13 +15,13 @@ use crate::http::connections::{self, Settings};
 use crate::metrics::Gauge;
 use crate::routes;
 
-/// Connections that come earlier wait for the service itself.
+/// Time before these responses start. Connections that come earlier wait for the service itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the last of these answers may take.
+/// Timeout of the last of these responses.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Completes `opening`. When it takes long, `/healthz` is answered on `listener` meanwhile, and
-/// everything else is refused with 503.
+/// Completes `opening`. If it takes long, `/healthz` on `listener` responds with 200 in the
+/// meantime, and everything else with 503.
 pub async fn answer_while<T>(
     opening: impl Future<Output = T>,
     listener: TcpListener,

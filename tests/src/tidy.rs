@@ -12,6 +12,7 @@ mod modules;
 mod numbers;
 mod promises;
 mod settings;
+mod wording;
 
 use std::fs;
 use std::path::{Path, PathBuf};

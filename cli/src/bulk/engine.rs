@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::error::{Error, Exit};
 
-/// What became of the items of a run, in their order.
+/// Results of the items of a run, in order.
 pub struct Finished<'a, I, T> {
     pub results: Vec<T>,
     pub untried: Vec<&'a I>,

@@ -67,8 +67,8 @@ impl NewUserFlags {
         self.decide(ctx, users, unknown)
     }
 
-    /// The same for a command that creates the user on purpose: a person is asked only if it may be
-    /// a mistake.
+    /// Settles the user for a command that creates the user on purpose. Asks a person only if the
+    /// user may be a mistake.
     pub async fn settle_created(self, ctx: &Context, user: ExternalId) -> Result<ExternalId> {
         let asks = ctx.prompts.can_ask() && ctx.needs_confirmation();
         if !(asks || self.existing_only) {

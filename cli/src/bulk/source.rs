@@ -294,7 +294,7 @@ pub(super) mod tests {
             rows.into_iter().map(|row| shown(row.metadata)).collect::<Vec<_>>()
         };
         let entry = r#"{"team":"blue"}"#;
-        // An empty cell leaves the entry alone.
+        // An empty cell does not change the entry.
         let csv = "userId,metadata.team,metadata.tier\nalice,blue,\nbob,,\n";
         assert_eq!(changes(csv), [entry, "null"]);
         assert_eq!(changes(r#"{"userId":"a","metadata.team":"blue","metadata.x":null}"#), [entry]);
@@ -354,7 +354,7 @@ pub(super) mod tests {
             let trimmed = rows.into_iter().map(|(user, email)| (user.trim().to_owned(), email));
             let trimmed: Vec<_> = trimmed.collect();
             let users: HashSet<_> = trimmed.iter().map(|(user, _)| user).collect();
-            // Two ids may differ in blanks alone.
+            // Two ids may differ only in blanks.
             prop_assume!(users.len() == trimmed.len());
             prop_assert_eq!(read(&text), trimmed);
         }

@@ -21,7 +21,7 @@ pub struct ParsedFile {
     pub titles: BTreeSet<String>,
     /// The records with their lines.
     pub records: Vec<(usize, ParsedRecord)>,
-    /// How many cells had blanks, or what nobody sees, around their values.
+    /// Number of cells with blanks or invisible characters around their values.
     pub trimmed: usize,
 }
 

@@ -192,8 +192,8 @@ impl<T: Create> Records<'_, T> {
 }
 
 impl<T: Update> Records<'_, T> {
-    /// Changes a record. If `seen` is given, when the record was changed last as somebody saw it,
-    /// it is an error if it was changed since, as a decision was made on what was seen.
+    /// Changes a record. `seen` is the time of the last change that a decision was based on. If the
+    /// record was changed since then, this fails.
     pub async fn update(
         self,
         id: impl Display,

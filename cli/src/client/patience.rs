@@ -152,7 +152,7 @@ impl Patience {
         Ok(())
     }
 
-    /// Records that a request was answered.
+    /// Records that a response came.
     pub(super) fn answered(&self) {
         self.known.set(ServerKnowledge::Responded);
         if self.stuck_since.take().is_some() && self.is_endless() {

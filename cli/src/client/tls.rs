@@ -96,7 +96,7 @@ impl From<&TlsError> for TlsFault {
     }
 }
 
-/// `DnsName("licenses.example")` as the name alone.
+/// Returns the name in a text such as `DnsName("licenses.example")`.
 fn bare(presented: &str) -> String {
     presented.split('"').nth(1).unwrap_or(presented).to_owned()
 }

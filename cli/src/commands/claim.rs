@@ -42,8 +42,8 @@ pub async fn run(ctx: &Context, args: ClaimArgs) -> Result<View> {
     Ok(answer::show(&[result])?.exit(exit))
 }
 
-/// The user who is meant. Without a prompt nothing is said of a new one, whom a refused claim does
-/// not create.
+/// Returns the user that a text means. Without a prompt, a new user is not mentioned, because a
+/// refused claim does not create one.
 async fn user(ctx: &Context, given: ExternalId, flags: NewUserFlags) -> Result<ExternalId> {
     if !ctx.prompts.can_ask() && !flags.existing_only {
         return Ok(given);

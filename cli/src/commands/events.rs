@@ -78,7 +78,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 impl EventFilters {
-    /// The same filters as flags, each with a space before it.
+    /// Returns the filters as flags, each with a space before it.
     fn flags(&self) -> String {
         let types = self.types();
         let flags = [

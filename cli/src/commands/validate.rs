@@ -100,7 +100,7 @@ pub async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     }
 }
 
-/// The same, where a product may be left out.
+/// Returns the id of a product, or `None` if no product is given.
 pub async fn optional_product_id(ctx: &Context, given: Option<&str>) -> Result<Option<ProductId>> {
     let Some(given) = given else { return Ok(None) };
     product_id(ctx, given).await.map(Some)

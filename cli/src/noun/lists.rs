@@ -36,7 +36,7 @@ impl ListFlags {
 /// How long a list may take before the terminal shows progress.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
-/// The same pages; the terminal counts the records of a slow list.
+/// Returns the same pages, and shows the number of records of a slow list on a terminal.
 fn watched<T>(
     ctx: &Context,
     pages: impl Stream<Item = Result<Vec<T>>>,

@@ -50,7 +50,7 @@ impl Named for ApiRecord<Product> {
     }
 }
 
-/// Users are named by their external ids alone.
+/// Users are named only by their external ids.
 impl Named for ApiRecord<User> {
     const NOUN: &str = "user";
     fn id(&self) -> String {

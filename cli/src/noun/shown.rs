@@ -29,7 +29,7 @@ pub trait Shown: Named + Serialize + Clone + 'static {
     /// Whether its cells name products and plans.
     const HAS_NAMES: bool = false;
 
-    /// The card of the record alone; empty for those that have none.
+    /// Returns the card of a single record. Empty if the record has no card.
     fn card(&self, _: &Context, _: &NameIndex) -> Card {
         Card::new()
     }

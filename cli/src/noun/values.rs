@@ -86,7 +86,7 @@ pub fn features(given: &[Feature]) -> Result<Option<Features>> {
         .map_err(|_| Error::usage("At most 100 features are allowed."))
 }
 
-/// Like [`features`], but `none` alone clears the features.
+/// Parses features as [`features`] does, but a single `none` clears them.
 pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     match given {
         [only] if only.as_str() == "none" => Ok(Some(Features::default())),

@@ -91,7 +91,7 @@ impl TextCell {
 mod tests {
     use super::*;
 
-    /// Whoever typed 2026-12-31 reads that again, and a script reads the moment.
+    /// A person who typed 2026-12-31 reads that day again, and a script reads the exact time.
     #[test]
     fn what_ends_with_a_day_shows_that_day() {
         let now = "2026-11-25T12:00:00Z".parse().unwrap();

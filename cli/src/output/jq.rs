@@ -52,7 +52,7 @@ impl Jq {
             let unknown = errors.into_iter().flat_map(|(_, errors)| errors).next();
             refused(&unknown.map_or_else(String::new, |(name, _)| format!("{name} is not defined")))
         })?;
-        // The key is for requests alone: printing the whole environment must not show it.
+        // The key is left out, so that printing the whole environment does not show it.
         let variables = env.iter().filter(|(name, _)| *name != env::API_KEY);
         let variables: Map<String, Value> =
             variables.map(|(name, value)| (name.to_owned(), value.into())).collect();

@@ -123,7 +123,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The named columns alone. They may be cut, but none is hidden.
+    /// Returns a table with only the named columns. They may be cut, but none is hidden.
     pub fn choose(&self, names: &ColumnNames) -> Result<Self> {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let places = names.places(&titles)?;

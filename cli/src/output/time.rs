@@ -19,7 +19,7 @@ impl Span {
         TimeDelta::from_std(self.0).unwrap_or(TimeDelta::MAX)
     }
 
-    /// A span of which a number alone is seconds, as is usual for a time to wait.
+    /// Parses a span. A bare number is in seconds, as is usual for timeouts.
     pub fn seconds(text: &str) -> Result<Self, &'static str> {
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             return format!("{text}s").parse();
@@ -54,7 +54,7 @@ impl FromStr for Span {
     }
 }
 
-/// A moment as in `2027-01-31T12:00:00Z`; a date alone is its beginning in UTC.
+/// Parses a time such as `2027-01-31T12:00:00Z`. A date means the start of that day in UTC.
 fn moment(text: &str) -> Result<Timestamp, &'static str> {
     let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
     begins
@@ -64,8 +64,8 @@ fn moment(text: &str) -> Result<Timestamp, &'static str> {
         .map_err(|_| "must be a time such as 2027-01-31T12:00:00Z, or a date such as 2027-01-31")
 }
 
-/// When something expires: a moment as in `2027-01-31T12:00:00Z`, or a date alone, which is the
-/// last valid day and ends at the next midnight in UTC.
+/// Expiry: a time such as `2027-01-31T12:00:00Z`, or a date, which is the last valid day and ends
+/// at the next midnight in UTC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expiry(Timestamp);
 
@@ -113,7 +113,7 @@ impl FromStr for PastTime {
     }
 }
 
-/// A whole number of some unit that a span is, or the number alone if its unit `is_plain`.
+/// Parses a whole number of a unit. A bare number is accepted if the unit `is_plain`.
 fn whole<T: FromStr>(text: &str, unit: Duration, is_plain: bool) -> Option<T> {
     let of = |span: Span| {
         let count = span.0.as_secs() / unit.as_secs();
@@ -191,7 +191,7 @@ impl FromStr for Term {
         if let Some(months) = months("mo", 1).or_else(|| months("y", 12)) {
             return Ok(Self::Months(months));
         }
-        // A number alone could be of months, too.
+        // A bare number could mean months, too.
         let days = text.ends_with(|c: char| c.is_alphabetic()).then(|| text.parse::<Days>().ok());
         days.flatten().map(|days| Self::Days(days.get())).ok_or(SYNTAX)
     }

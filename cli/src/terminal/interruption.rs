@@ -52,7 +52,7 @@ impl Interruption {
         std::future::pending().await
     }
 
-    /// Ends [`Self::hold`]; returns whether there was a signal meanwhile.
+    /// Ends [`Self::hold`]; returns whether a signal came in the meantime.
     pub fn release(&self) -> bool {
         self.held.set(false);
         self.wanted.get()

@@ -46,7 +46,7 @@ impl Streams {
     }
 }
 
-/// Whether nobody reads this process's stdout any more, before anything more is written.
+/// Whether the reader of this process's stdout has gone, before anything more is written.
 #[cfg(unix)]
 fn is_reader_gone() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -115,7 +115,7 @@ impl Io {
         self.silenced.get()
     }
 
-    /// Whether anybody would read what is written now.
+    /// Whether stdout still has a reader.
     pub fn has_reader(&self) -> bool {
         !self.silenced.get() && !is_reader_gone()
     }
@@ -137,7 +137,7 @@ impl Io {
         })
     }
 
-    /// Reads stdin to its end on a thread of its own, so that Ctrl-C is handled meanwhile.
+    /// Reads stdin to its end on a thread of its own, so that Ctrl-C is handled in the meantime.
     pub async fn read_stdin_bytes(&self) -> Result<Vec<u8>> {
         let stdin = self.stdin.borrow_mut().take();
         let Some(mut stdin) = stdin else {

@@ -172,7 +172,7 @@ impl Prompts {
         if self.yes(question)? { Ok(()) } else { Err(Error::cancelled()) }
     }
 
-    /// Asks a yes-or-no question. The answer is a line; Enter alone means no. An API key that was
+    /// Asks a yes-or-no question. The answer is a line; An empty line means no. An API key that was
     /// pasted too early is not an answer, and is not echoed.
     fn yes(&self, question: &str) -> Result<bool> {
         let mut prompt = String::new();

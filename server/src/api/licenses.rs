@@ -208,7 +208,7 @@ pub async fn transfer(
 pub struct UnassignUser {
     /// The caller's own identifier of the user.
     user_id: ExternalId,
-    /// `drop`: the seat is free at once, also if a lease holds it. Absent: that is a 409.
+    /// `drop` frees the seat immediately, even if a lease holds it. If absent, that is a 409.
     #[serde(skip_serializing_if = "Option::is_none")]
     leases: Option<OnLease>,
 }

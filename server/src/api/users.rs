@@ -39,8 +39,9 @@ pub struct ListUsers {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<UserId>,
-    /// The users whom this text may mean if it is nobody's external id, at most three, the closest
-    /// first: who is called so in other letters, or with up to two typos.
+    /// A text that may mean the users, if it is not an external id. At most three users are
+    /// returned, the closest first: their names differ in case or punctuation, or by up to two
+    /// typos.
     similar_to: Option<String>,
 }
 
@@ -88,7 +89,7 @@ pub async fn delete(
         .await
 }
 
-/// Forgets a user. Events that requests record meanwhile are changed after the user.
+/// Forgets a user. Events that are recorded in the meantime are changed after the user.
 pub async fn forget(
     writer: Writer,
     Id(user): Id<String>,

@@ -127,7 +127,7 @@ impl KeyGate {
         }
     }
 
-    /// Drops the rates of keys that have not been used lately.
+    /// Drops the rates of keys whose buckets are full again.
     pub fn forget_idle(&self) {
         self.limiter.forget_idle();
         self.new_users.forget_idle();
@@ -197,7 +197,7 @@ impl KeyGate {
         Ok(auth)
     }
 
-    /// Fails if the key has created too many users lately.
+    /// Fails if the key has exceeded its rate of new users.
     pub fn admit_new_user(
         &self,
         key: KeyId,
@@ -220,7 +220,7 @@ impl KeyGate {
         allowance.wait().map_or(Ok(()), |wait| Err(Error::TooManySeatEvents(wait)))
     }
 
-    /// Fails if the key has opened too many sessions lately.
+    /// Fails if the key has exceeded its rate of new sessions.
     pub fn admit_sign_in(&self, key: KeyId) -> Result<(), Error> {
         self.sign_ins.check(key).into_result()
     }

@@ -39,8 +39,8 @@ impl LastUses {
         self.noted.lock().len()
     }
 
-    /// Writes the noted uses, in portions. Those that cannot be written remain, but a use whose
-    /// commit was not confirmed is not counted again. Concurrent calls wait for each other.
+    /// Writes the uses in batches. Uses that cannot be written remain, but a use whose commit was not
+    /// confirmed is not counted again. Concurrent calls wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         let noted: Vec<_> =
@@ -57,7 +57,7 @@ impl LastUses {
         Ok(())
     }
 
-    /// Removes the counts that were written, and keeps those added meanwhile.
+    /// Removes the counts that were written, and keeps counts added in the meantime.
     fn forget_counts(&self, written: &[&(KeyId, KeyUse)]) {
         let mut noted = self.noted.lock();
         for (key, uses) in written {
@@ -69,7 +69,7 @@ impl LastUses {
         }
     }
 
-    /// Removes the keys that were not used meanwhile.
+    /// Removes the keys that were not used in the meantime.
     fn forget_times(&self, written: &[&(KeyId, KeyUse)]) {
         let mut noted = self.noted.lock();
         for (key, uses) in written {
@@ -82,7 +82,7 @@ impl LastUses {
     }
 }
 
-/// Deletes the counts of old hours in portions, and lets others write in between.
+/// Deletes the counts of old hours in batches. Other writers can go in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
     let since = now.plus(-RETENTION);
     while key_uses::forget_old(&mut db.write().await?, since).await? {}

@@ -1,5 +1,5 @@
-//! The limit on wrong keys from one address. A right key always signs in, so nobody is locked out by
-//! somebody else behind the same proxy.
+//! The limit on wrong keys from one address. A valid key always signs in, so users behind the
+//! same proxy do not lock each other out.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;

@@ -1,6 +1,6 @@
-//! The limit on texts that are no license keys. Only failed look-ups count, ten a minute for each
-//! address and 100 for each API key. Look-ups of texts that could be guessed wait for each other,
-//! one at a time for each address, so that many at once cannot pass the limit.
+//! The limit on texts that are not license keys. Only failed lookups count, ten a minute for each
+//! address and 100 for each API key. Lookups of texts that could be guessed wait for each other,
+//! one at a time for each address, so that simultaneous lookups cannot exceed the limit.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::sign_in_limit::network;
 use crate::error::Error;
 
-/// Maximum number of failures, all at once or per minute.
+/// Maximum number of failures per minute, which is also the burst.
 const OF_ADDRESS: f64 = 10.0;
 const OF_API_KEY: f64 = 100.0;
 /// Maximum number of look-ups per minute for clean addresses with an API key whose own limit is
@@ -195,7 +195,7 @@ mod tests {
         assert!(!failures.is_clean(&(2 * MAX_CALLERS as u32 - 1), now));
     }
 
-    /// Many at once from one address: right ones all pass, and of wrong ones no more than the
+    /// Simultaneous lookups from one address: all valid keys pass, and wrong keys only up to the
     /// limit.
     #[tokio::test]
     async fn look_ups_of_an_address_wait_for_each_other() {

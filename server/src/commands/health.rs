@@ -22,7 +22,7 @@ pub struct Health {
     /// The address that `licd serve` listens on. Instead of 0.0.0.0 and [::], loopback is asked.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: String,
-    /// The certificate of `licd serve`. If it has one, it is asked over TLS. The certificate is not
+    /// The certificate of `licd serve`. If it has one, the request uses TLS. The certificate is not
     /// verified, because it is for the name that clients use.
     #[arg(long, env = "LICD_TLS_CERT", value_name = "FILE")]
     tls_cert: Option<OsString>,

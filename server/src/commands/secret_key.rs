@@ -71,7 +71,8 @@ pub fn missing_keys(keys: &SecretKeys, sealed: &Sealed) -> Vec<String> {
 #[derive(clap::Args)]
 pub struct SecretKeyFile {
     /// The file with the secret keys that seal secrets in the database, the same on each node. By
-    /// default it is beside an SQLite database, with .secret after its name, and made when needed.
+    /// default it is next to an SQLite database, with .secret after its name, and created when
+    /// needed.
     #[arg(
         id = "secret_key_file",
         long = "secret-key-file",
@@ -82,7 +83,7 @@ pub struct SecretKeyFile {
 }
 
 impl SecretKeyFile {
-    /// Its keys. As everywhere, an empty setting counts as unset.
+    /// Reads the keys. An empty setting counts as unset.
     pub fn read(&self, database: &DatabaseUrl) -> Result<SecretKeys, FileError> {
         let named = self.path.clone().filter(|path| !path.as_os_str().is_empty());
         match (named, database) {

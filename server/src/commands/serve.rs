@@ -251,8 +251,8 @@ const REFUSED_HTTP: &str = "other machines could connect, and would send their k
     terminates TLS (--trusted-proxies), or, on a network that nobody else can read, allow HTTP \
     (--allow-http)";
 
-/// Shows the first key. Returns whether it was written; if not, the key must not be kept, since
-/// nobody would know it.
+/// Shows the first key. Returns whether it was written. If not, the key must not be stored, because
+/// no person would know it.
 fn announce(key: &ApiKey) -> bool {
     let written = log::line(format_args!(
         "This database is empty. It gets the tenant `default`, and this admin key, which is shown

@@ -1,4 +1,4 @@
-//! A spinner for commands whose duration nobody can tell.
+//! A spinner for commands whose duration is unknown.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};

@@ -62,7 +62,7 @@ impl Db {
     }
 
     /// Like [`open`](Self::open), and returns the migrations that were applied. Creates tables
-    /// beside those in another schema of a PostgreSQL database only if `may_be_another`.
+    /// next to those in another schema of a PostgreSQL database only if `may_be_another`.
     pub async fn upgrade(
         url: &DatabaseUrl,
         may_be_another: bool,

@@ -95,7 +95,7 @@ impl fmt::Display for Hosts {
 }
 
 impl Hosts {
-    /// The same servers with additional options.
+    /// Returns the servers with additional options.
     pub fn with(&self, change: impl Fn(PgConnectOptions) -> PgConnectOptions) -> Self {
         Self { each: self.each.iter().cloned().map(change).collect(), ..*self }
     }

@@ -28,8 +28,8 @@ pub enum OpenError {
     )]
     Lost { file: PathBuf, log: PathBuf },
     #[error(
-        "{} is a copy, such as a backup, and {} beside it belongs to the database that was there \
-         before: together they would be neither. Nothing was changed. To restore the copy, run: \
+        "{} is a copy, such as a backup, and {} next to it belongs to the database that was there \
+         before, so they do not belong together. Nothing was changed. To restore the copy, run: \
          mv {copy} {copy}.backup && licd restore {copy}.backup",
         file.display(), log.display(), copy = quoted(file)
     )]

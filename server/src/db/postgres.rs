@@ -139,7 +139,7 @@ impl PgConnections {
 
     async fn begin_once(&self, statement: &'static str) -> Result<PgConn> {
         let mut conn = self.lend().await?;
-        // Set before: a statement that timed out may have begun a transaction all the same.
+        // Set before the statement, because one that timed out may have begun a transaction anyway.
         conn.open = true;
         conn.execute(statement).await?;
         Ok(conn)

@@ -1,7 +1,6 @@
-//! Puts a complete SQLite file in the place of a database that nobody uses, and keeps what was
-//! there.
+//! Replaces an unused SQLite database by a complete file, and keeps the old files.
 //!
-//! A process that is killed in between leaves the database as it was, or the new file beside the
+//! A process that is killed in between leaves the database as it was, or the new file next to the
 //! old log, which licd refuses to open until `licd restore` is run again.
 
 use std::fs::{self, File};
@@ -62,7 +61,7 @@ impl UnusedDatabase {
         folder(&self.path)
     }
 
-    /// Puts the new file in place, owned by whom the old one belonged to, and returns the name
+    /// Puts the new file in place, with the owner of the old one, and returns the name
     /// under which the old one is kept, if there was one.
     pub fn replace(self, new: NamedTempFile) -> io::Result<Option<PathBuf>> {
         let owner = match &self.locked {

@@ -1,8 +1,8 @@
 //! The schema: migrates a database to the version of this licd, one process at a time.
 //!
-//! On SQLite, all steps are one transaction. On PostgreSQL each step is one, as the nodes that
-//! serve meanwhile lock tables in another order: what a failed migration has done stays, and the
-//! next start goes on from there.
+//! On SQLite, all steps are one transaction. On PostgreSQL each step is a transaction, because
+//! serving nodes lock tables in another order. The steps before a failed one stay, and the next
+//! start continues from there.
 //!
 //! The tables are in `migrations/`; the rules for migrations while older nodes run are in
 //! `docs/operate/upgrades.md`.
@@ -28,7 +28,7 @@ fn migrations() -> Migrator {
     migrations
 }
 
-/// The same for PostgreSQL, which has another name for the collation by bytes, and no row ids.
+/// Migrations for PostgreSQL, which has another name for the collation by bytes, and no row ids.
 static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = migrations();
     for migration in migrations.migrations.to_mut() {
@@ -126,7 +126,7 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
     Ok(upgrade)
 }
 
-/// Applies the next step, as soon as nobody uses the table that it changes.
+/// Applies the next step once the table that it changes is not in use.
 async fn step_of_postgres(
     upgrade: &Upgrade,
     connections: &PgConnections,
@@ -182,7 +182,7 @@ async fn apply_next<C: Migrate>(
     }
     let is_new = |known: &&Migration| !applied.iter().any(|it| it.version == known.version);
     let Some(next) = migrations.iter().find(is_new) else { return Ok(None) };
-    // A new database has nothing that takes time, and nobody who waits for it.
+    // On a new database the steps are fast, and no node waits.
     let (version, what) = (next.version, &next.description);
     let is_worth_a_line = database > 0 && !upgrade.is_first();
     if is_worth_a_line {
@@ -219,12 +219,12 @@ pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
     }
 }
 
-/// The same on a connection to SQLite.
+/// Checks the schema on a connection to SQLite.
 pub(super) async fn check_on(conn: &mut SqliteConnection) -> Result<(), OpenError> {
     fits(conn.list_applied_migrations(&MIGRATIONS.table_name).await)
 }
 
-/// The same on a connection to PostgreSQL, perhaps through a pooler.
+/// Checks the schema on a connection to PostgreSQL, perhaps through a pooler.
 pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), OpenError> {
     refuse_other_schema(conn).await?;
     let mut tx = conn.begin().await?;
@@ -249,7 +249,7 @@ fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), Open
 }
 
 /// Fails if an applied migration differs from ours, because its tables may differ as well. The
-/// first migration was written anew before the first release.
+/// first migration was rewritten before the first release.
 fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
     let is_other = |applied: &&AppliedMigration| {
         let mut known = MIGRATIONS.iter().filter(|known| known.version == applied.version);

@@ -29,8 +29,8 @@ pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 /// written often is then copied once.
 const CHECKPOINT_PAGES: i64 = 4000;
 
-/// How many pages of the log, 500 MB, are worth a warning: SQLite cannot begin it anew while somebody
-/// reads what was true before.
+/// Number of pages of the log from which licd warns: 500 MB. SQLite cannot reset the log while a
+/// process reads an old snapshot.
 const LARGE_LOG_PAGES: i64 = 125_000;
 
 /// The connections to one SQLite file. Clones share them.
@@ -87,7 +87,7 @@ impl SqliteConnections {
         [self.writer.state(), self.readers.state(), self.validators.state()]
     }
 
-    /// Copies the write-ahead log into the file once it has grown. This blocks nobody, whereas a
+    /// Copies the write-ahead log into the file once it has grown. This blocks no request, whereas a
     /// checkpoint by the writer would delay all writers.
     pub async fn checkpoint(&self) -> Result<()> {
         let mut first = self.first.lock().await;

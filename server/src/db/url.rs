@@ -1,6 +1,6 @@
 //! The address of a database: `sqlite://PATH` or `postgres://USER@HOST/DATABASE`.
 //!
-//! It may contain a password, so errors never repeat it.
+//! The URL may contain a password, so errors never repeat it.
 
 use std::fmt;
 use std::path::PathBuf;

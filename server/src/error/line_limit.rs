@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-/// How many lines are written at once, and then one a second.
+/// Maximum burst of lines. After it, one line a second is written.
 const BURST: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 pub struct LineLimit {

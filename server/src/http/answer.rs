@@ -141,7 +141,8 @@ impl<C: Cursor + Default> ListParams<C> {
         Self { after, limit, order: ListOrder::Oldest }
     }
 
-    /// What is read first: at most so many records, and one that shows whether more follow.
+    /// Returns the first page to read: at most this many records, and one that shows whether more
+    /// follow.
     fn first_page(self, portion: i64) -> Page<C> {
         let limit = self.limit.map_or(portion, |limit| limit.0.min(portion)) + 1;
         match self.order {

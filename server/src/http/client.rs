@@ -1,5 +1,5 @@
-//! The client of a request: the peer of its connection or, when that is a trusted proxy, the one for
-//! whom the proxy asks.
+//! The client of a request: the peer of its connection or, if that is a trusted proxy, the client
+//! of the proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub struct Client {
     pub is_secure: bool,
 }
 
-/// The proxies whose `X-Forwarded-…` headers are believed, and nobody else's.
+/// Proxies whose `X-Forwarded-…` headers licd trusts.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(pub Networks);
 
@@ -75,8 +75,8 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-/// Whether the first proxy was asked over TLS, with so many proxies behind it. Each of them may have
-/// appended its own scheme. A shorter list was set by the first, and passed on.
+/// Whether the client used TLS to the first proxy, which has this many trusted proxies behind it.
+/// Each may have appended its own scheme. A shorter list was set by the first proxy and passed on.
 fn is_https(headers: &HeaderMap, proxies_between: usize) -> bool {
     let schemes = entries(headers, &X_FORWARDED_PROTO).take(proxies_between.saturating_add(1));
     schemes.last().is_some_and(|scheme| scheme.trim_ascii().eq_ignore_ascii_case(b"https"))

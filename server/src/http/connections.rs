@@ -30,15 +30,15 @@ use crate::metrics::Gauge;
 use idle::{EVICTION_GRACE, IdleConnections, TrackedConnection};
 use protocol::Protocol;
 
-/// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
+/// Maximum number of connections. With heads of 16 KiB they hold at most 128 MiB.
 const MAX_CONNECTIONS: usize = 8192;
 /// How many files everything else needs: the database, the log, the runtime.
 const RESERVED_FILES: u64 = 64;
 /// How many connections to the receivers of webhooks there are at most; where few files may be open,
 /// an eighth of these are kept for them.
 const WEBHOOK_FILES: u64 = 1024;
-/// How many newcomers the kernel may hold until they are accepted, instead of the usual 128. One for
-/// whom there is no room tries again after a second. Linux allows 4096 itself, unless set otherwise.
+/// Maximum number of new connections that the kernel queues, instead of the usual 128. A client
+/// without room retries after a second. Linux itself allows 4096, unless it is set otherwise.
 const BACKLOG: i32 = 4096;
 /// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
 const SEND_BUFFER: usize = 128 * 1024;
@@ -49,7 +49,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 /// A warning about connections is not repeated sooner.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What bounds connections. A test shortens it; everybody else takes the default.
+/// Limits of connections. Tests shorten them.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// How many may be open at the same time, at least 1. None for as many as the limit on open

@@ -33,7 +33,7 @@ static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The greatest length of a caller's own id.
 const MAX_REQUEST_ID: usize = 128;
 
-/// The data of a request beside its parts, in the request's extensions.
+/// Data of a request, stored in its extensions.
 #[derive(Clone)]
 pub struct RequestContext {
     /// The id in the answer's `X-Request-Id` header, in the log line, and in events.

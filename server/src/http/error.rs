@@ -9,8 +9,9 @@ use common::{ConstBool, ErrorCode, Failure, Timestamp};
 
 use crate::error::{Error, LicenseKeyFault};
 
-/// The bounds of `Retry-After` in seconds when the service is overloaded or its database does not
-/// answer. Each answer has a random number between them, so that callers do not return at once.
+/// Range of `Retry-After` in seconds when the service is overloaded or its database does not
+/// respond. Each response has a random number from it, so that callers do not return at the same
+/// time.
 const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 
 impl Error {

@@ -59,7 +59,7 @@ fn is_well_formed(name: &str) -> bool {
 }
 
 impl Idempotency {
-    /// That of a request that takes seats away, which is another if it drops leases.
+    /// Makes the fingerprint depend on whether the request drops leases.
     pub fn dropping_leases(mut self, drops_leases: bool) -> Self {
         if drops_leases {
             self.target.push_str("?leases=drop");

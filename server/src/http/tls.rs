@@ -78,7 +78,7 @@ impl Tls {
             let tls = self.clone();
             let look = move || {
                 let seen = tls.0.files.fingerprint();
-                // Whoever replaces both files replaces one after the other.
+                // Operators replace one file after the other, so wait until both are stable.
                 let has_changed = seen != read && seen == last;
                 if is_asked || has_changed {
                     tls.read();

@@ -30,11 +30,11 @@ type Rank = (Standing, u64);
 /// Why a request waits, in the order in which requests make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Its response is decided, and does not depend on the rest of the body.
+    /// The response is decided, and does not depend on the rest of the body.
     Refused,
-    /// Its key has not been checked.
+    /// The key has not been checked.
     Stranger,
-    /// Its key is valid.
+    /// The key is valid.
     Known,
 }
 
@@ -62,7 +62,8 @@ struct BodyPlace<'a> {
 }
 
 impl WaitingBodies {
-    /// At most half of the connections wait: the others are for whoever sends a request at once.
+    /// Creates the limit for a number of connections. At most half of them wait for bodies, so that
+    /// the others stay available for complete requests.
     pub fn on(connections: usize) -> Self {
         Self::new((connections / 2).clamp(1, MAX))
     }

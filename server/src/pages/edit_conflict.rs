@@ -1,4 +1,4 @@
-//! What somebody else did to a record while a form was being filled in.
+//! Explains how a record was changed while a form was open.
 
 use std::pin::Pin;
 

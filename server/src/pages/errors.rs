@@ -18,7 +18,7 @@ use crate::http::context::RequestContext;
 struct Words {
     title: String,
     sentence: String,
-    /// The same address in the other mode, if the record may be there and the visitor may look.
+    /// URL of the page in the other mode, if the record may be there and the visitor may see it.
     other_mode: Option<String>,
     /// The ID under which the log has the cause of a failure.
     request_id: Option<String>,

@@ -112,7 +112,7 @@ pub fn once() -> String {
 }
 
 /// The features in a text area, one per line or separated by commas. A comma belongs to a feature
-/// only if it is one of `known`. Surrounding spaces are dropped: nobody sees them.
+/// only if it is one of `known`. Surrounding spaces are removed, because they are invisible.
 pub fn features(field: &str, text: &str, known: &Features) -> Result<Features, Error> {
     let is_known = |line: &str| known.iter().any(|feature| feature.as_str() == line);
     let parts = text.lines().map(str::trim).flat_map(|line| {

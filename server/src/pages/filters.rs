@@ -42,7 +42,7 @@ pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
     Ok(End(ShownTime { at: at.value(), now: Timestamp::now() }))
 }
 
-/// The same in words alone.
+/// Formats an end only in words.
 pub fn end_in_words(at: Timestamp) -> String {
     match at.last_day() {
         Some(day) => in_words(day),

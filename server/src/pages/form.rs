@@ -53,7 +53,8 @@ struct FieldError {
 }
 
 impl FormError {
-    /// The error, if the visitor can mend it in the form; any other error has a page of its own.
+    /// Returns the error if the visitor can correct it in the form. Other errors have a page of
+    /// their own.
     pub fn of(error: Error) -> Result<Self, Error> {
         let errors = if let Error::Several(errors) = error { errors } else { vec![error] };
         errors.into_iter().map(FieldError::of).collect::<Result<_, _>>().map(Self)

@@ -169,8 +169,8 @@ notices! {
     HandedWithSeat = "License and seat handed from {from} to {to}.";
     SeatReleased = "Seat freed. The user stays assigned.";
     SeatFreedBefore = "Nothing to free: the user holds no seat.";
-    LimitBelowUsed = "Seat limit changed from {from} to {to}. More seats are in use: nobody lost \
-        one, but no other user gets one until enough of them are freed.";
+    LimitBelowUsed = "Seat limit changed from {from} to {to}. More seats are in use, and \
+        their users keep them. No other user gets a seat until enough of them are freed.";
     ExpiryChanged = "Expiry changed from {from} to {to}.";
     ExpiryPassed = "Expiry changed from {from} to {to}. That is in the past: users of the license \
         are now refused.";
@@ -191,8 +191,8 @@ notices! {
     UserCreated = "User created.";
     UserUpdated = "User saved.";
     UserDeleted = "User deleted.";
-    EditConflict = "Nothing was changed: somebody else changed this in the meantime. The page \
-        shows the current values.";
+    EditConflict = "Nothing was changed, because another user changed this in the meantime. The \
+        page shows the current values.";
     Unchanged = "Already up to date. Nothing was changed.";
     KeyShownOnce = "This key was created a moment ago and cannot be shown again. If you did not \
         copy it, revoke it and create another.";
@@ -244,8 +244,8 @@ impl From<Notice> for Done {
 }
 
 impl Done {
-    /// The notice in the query of an address. Anybody can make up an address, so a value may have a
-    /// few plain characters and never be a sentence.
+    /// Parses the notice in the query of a URL. An attacker can create a URL, so values may contain
+    /// only a few plain characters and no sentences.
     pub fn parse(query: &str) -> Option<Self> {
         let done: Self = serde_urlencoded::from_str(query).ok()?;
         let fits = |value: &str, place| {

@@ -15,13 +15,13 @@ pub fn ask(
     fields: &impl Serialize,
     seen: Option<Timestamp>,
 ) -> Result<Question, Error> {
-    let title = "Take the seat away before its lease ends?";
+    let title = "Free the seat before its lease ends?";
     let sentence = format!(
-        "An application is licensed offline until {}. Nobody can end that before. If the seat is \
-         taken away now, one user more than there are seats may use the license until then.",
+        "An application is licensed offline until {}. A lease cannot be revoked. If you free the \
+         seat now, one more user than there are seats may use the license until then.",
         end_in_words(until)
     );
-    let question = Question::new(title, sentence, back).choice("Take it away now", path, fields)?;
+    let question = Question::new(title, sentence, back).choice("Free it now", path, fields)?;
     let question = question.dangerous().with("leases", &OnLease::Drop);
     Ok(match seen {
         Some(seen) => question.with("seen", &seen),

@@ -50,7 +50,7 @@ struct OverviewPage {
     expiring: Licenses,
     names: Names,
     keys: Vec<Key>,
-    /// Those that somebody has to look at.
+    /// Webhooks that need attention.
     webhooks: Vec<Webhook>,
     events: Vec<Event>,
 }

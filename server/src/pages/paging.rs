@@ -58,7 +58,7 @@ impl<'a> Paging<'a> {
         }
     }
 
-    /// The same for a list whose search may have stopped before the page was full.
+    /// Returns the pager of a list whose search may have stopped before the page was full.
     pub fn pager_of<T, C: ToString>(
         &self,
         found: &mut Found<T, C>,

@@ -164,7 +164,7 @@ pub async fn create(
     visitor.respond(created, again).await
 }
 
-/// Asks whether the new user is one who exists under another ID: somebody has this ID in another
+/// Asks whether the new user exists under another ID, because another user has this ID in another
 /// case, or this email.
 async fn ask_about_similar(view: View, typed: &TypedUsers, fields: &UserForm) -> Result<(), Stop> {
     let Some(unknown) = typed.unknown.first() else { return Ok(()) };

@@ -8,7 +8,7 @@ use crate::api::webhooks;
 use crate::http::App;
 use crate::http::openapi::Refusal;
 
-/// What sending by hand is refused for, beside what all operations are.
+/// Refusals of test deliveries, in addition to those of all operations.
 const BY_HAND: [Refusal; 1] = [Refusal::NotSent];
 
 #[rustfmt::skip]

@@ -84,7 +84,8 @@ pub async fn insert(
     Ok(())
 }
 
-/// Gives the assignment the place and the license key of that of another user, from whom it comes.
+/// Copies the place and the license key from the assignment of another user, who hands over the
+/// license.
 pub async fn inherit(
     conn: &mut Conn,
     scope: Scope,
@@ -377,7 +378,7 @@ pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Resu
     Ok(())
 }
 
-/// Who holds the oldest seat of each of these licenses, as far as anybody does.
+/// Returns the holder of the oldest seat of each of these licenses, if any.
 pub async fn first_holders(
     conn: &mut Conn,
     scope: Scope,

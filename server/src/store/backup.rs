@@ -32,7 +32,7 @@ pub enum CopyFileError {
 }
 
 /// Writes everything committed in `from` to the empty file `to`, unless `stopped` becomes true.
-/// Others can read and write meanwhile; what they commit later is not included.
+/// Other processes can read and write in the meantime. Their later commits are not included.
 pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(), CopyFileError> {
     // `to_str` refuses a path that is not Unicode, since SQLite would open another file.
     let invalid = sqlx::Error::Io(std::io::ErrorKind::InvalidInput.into());

@@ -1,4 +1,4 @@
-//! Reads and writes whole tables in portions, to move a database from one place to another.
+//! Reads and writes whole tables in batches, to move a database from one place to another.
 //!
 //! A record here is a row as stored, with nothing added or interpreted. Each table's columns are
 //! listed once, and its statements are built from that list.

@@ -325,8 +325,8 @@ pub async fn page(
     page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
 }
 
-/// The sequence number of the first event of a time or later, if each is later than the one before.
-/// It takes as many statements as halving the events takes.
+/// Returns the sequence of the first event at a time or later, if the times of events increase.
+/// Uses a binary search.
 pub async fn first_at(conn: &mut Conn, scope: Scope, time: Timestamp) -> Result<i64> {
     const BOUNDS: &str = "select coalesce(min(sequence), 1), coalesce(max(sequence), 0) from events
                           where world = $1";

@@ -1,5 +1,4 @@
-//! Outcomes of validations: hourly counts, and the users that were refused. Every node adds its
-//! own, in portions.
+//! Outcomes of validations: hourly counts, and refused users. Each node adds its own, in batches.
 
 use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
 use sqlx::types::Json;

@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 use crate::db::{Query, Result, Row, Value};
 
-/// How many rows a statement that filters them looks at, at most. However rare what it looks for
-/// is, it takes milliseconds, and whoever waits for the database comes next.
+/// Maximum number of rows that a filtering statement examines. So it takes milliseconds even with few
+/// matches, and other requests can use the database in between.
 pub const MAX_SCAN: i64 = 10_000;
 /// How many the first one for a page looks at: mostly they are enough.
 const FIRST_SCAN: i64 = 500;
 
-/// What a statement found that looks at only so many rows.
+/// Result of a statement that examines a limited number of rows.
 pub struct Found<T, C> {
     pub records: Vec<T>,
     /// The last row that it looked at. None: it has seen all.
@@ -145,7 +145,7 @@ impl<C: Cursor> Page<C> {
         }
     }
 
-    /// Those of all records of a short list, in its order, that are on the page.
+    /// Returns the records of a short list that are on the page, in order.
     pub fn of<T>(&self, all: impl IntoIterator<Item = T>, cursor: impl Fn(&T) -> C) -> Vec<T> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         all.into_iter().filter(|record| self.reaches(cursor(record))).take(limit).collect()

@@ -43,7 +43,7 @@ pub async fn creation_of(conn: &mut Conn, scope: Scope, user: UserId) -> Result<
     Ok(found.map(|(sequence,)| sequence))
 }
 
-/// The user whom the last event before `sequence` with this external id is about.
+/// Returns the user of the last event before `sequence` with this external id.
 pub async fn last_user_of(
     conn: &mut Conn,
     scope: Scope,

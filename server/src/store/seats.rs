@@ -70,8 +70,8 @@ macro_rules! idle_from {
     };
 }
 
-/// Those of the seats of floating `licenses` whose idle time counts for the longest, of each license
-/// as many as its row says, the longest first.
+/// Returns the longest idle seats of floating `licenses`, the longest first, and of each license as
+/// many as its row says.
 pub async fn longest_idle(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<Vec<HeldSeat>> {
     macro_rules! longest {
         ($idle_from:expr) => {
@@ -181,7 +181,7 @@ pub async fn set_idle_at(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<(
 }
 
 /// Updates the times of the last checks of `seats`. A later time is kept, and so is the time of
-/// another seat that the user has taken meanwhile.
+/// another seat that the user has taken in the meantime.
 ///
 /// Two nodes may update overlapping sets of users at the same time. Seats are locked in the order
 /// of users and licenses, in which the caller passes them, so the nodes cannot deadlock.

@@ -17,7 +17,7 @@ impl TextRange {
         Self { from: String::new(), until: after_all_with("") }
     }
 
-    /// A phrase alone: it has no character before the blank.
+    /// Returns the range of exactly one phrase, which has no character before the blank.
     pub fn of(phrase: &str) -> Self {
         Self { from: phrase.to_owned(), until: format!("{phrase} ") }
     }

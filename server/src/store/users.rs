@@ -146,7 +146,7 @@ macro_rules! has_words {
     };
 }
 
-/// A page of the users whom a search finds.
+/// Returns a page of the users that a search finds.
 pub async fn search(
     conn: &mut Conn,
     scope: Scope,
@@ -171,7 +171,8 @@ pub async fn search(
     Ok(Found { records: few.fetch_all().await?, rest: None })
 }
 
-/// The same in the order of the list, for so many that few need to be read.
+/// Returns a page in the order of the list, if the share of matching users is large, so that few
+/// users need to be read.
 async fn scan(
     conn: &mut Conn,
     scope: Scope,

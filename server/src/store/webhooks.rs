@@ -124,7 +124,7 @@ pub async fn all(conn: &mut Conn, scope: Scope) -> Result<Vec<CountedWebhook>> {
     conn.query(sql).bind_scope(scope).fetch_all().await
 }
 
-/// Writes what an administrator may change. Whoever sends by the former state is stopped.
+/// Writes the fields that an administrator may change. A delivery with the old state is stopped.
 pub async fn update(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
     conn.query(
         "update webhooks set url = $3, description = $4, event_types = $5, secrets = $6,

@@ -104,7 +104,7 @@ async fn a_copy_beside_the_old_log_is_refused_with_the_commands_that_help() {
     ] {
         let refused = place.licd(command);
         told = said(&refused);
-        assert!(told.contains("together they would be neither"), "{command:?}: {told}");
+        assert!(told.contains("so they do not belong together"), "{command:?}: {told}");
         assert!(!refused.status.success());
     }
     let files = [fs::read(place.path("licd.db")), fs::read(place.path("licd.db-wal"))];

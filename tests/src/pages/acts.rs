@@ -136,7 +136,7 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
             ("back", helped.strip_prefix("/dashboard/live").unwrap()),
         ];
         let page = send(&visitor, &path, &fields).await;
-        assert!(page.contains("somebody else changed this"), "{page}");
+        assert!(page.contains("another user changed this"), "{page}");
     }
     let after = stored(&app, &license).await;
     assert_eq!((&after["maxSeats"], &after["features"]), (&json!(20), &json!([])));

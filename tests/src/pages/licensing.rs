@@ -150,7 +150,7 @@ async fn a_seat_with_a_lease_is_taken_away_after_a_question() {
             form => (format!("{path}/{form}"), vec![("userId", "ada")]),
         };
         let page = send(&visitor, &path, &fields).await;
-        assert!(page.contains("Take the seat away before its lease ends?"), "{form}: {page}");
+        assert!(page.contains("Free the seat before its lease ends?"), "{form}: {page}");
         assert!(page.contains(r#"name="leases" value="drop""#), "{form}: {page}");
         let dropped = "/api/v1/admin/events?type=lease.dropped";
         assert!(app.get(dropped).await.list().is_empty(), "{form}");

@@ -21,7 +21,7 @@ pub enum Action {
     Create,
     Update,
     Same,
-    /// The file does not name the record, so that applying it leaves the record alone.
+    /// The file does not contain the record, so applying the file does not change it.
     Unlisted,
 }
 

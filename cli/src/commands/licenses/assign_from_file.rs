@@ -118,8 +118,8 @@ async fn assign(
     Ok((RowState::Done, answer.unwrap_or_default()))
 }
 
-/// A license of the plan that the user has already, and that is in force or suspended: so a second
-/// run over the same file gives nobody a second license.
+/// Returns a license of the plan that the user has already and that is in force or suspended, so
+/// that a second run over the same file gives no user a second license.
 async fn held_license(
     client: &Client,
     plan: &ApiRecord<Plan>,

@@ -27,7 +27,7 @@ pub struct UsageArgs {
     fail_at: Option<Share>,
 }
 
-/// A share, as in `90%` or `0.9`, in hundredths of a percent. A number alone could mean seats.
+/// A share, as in `90%` or `0.9`, in hundredths of a percent. A bare number could mean seats.
 #[derive(Clone, Copy, Debug)]
 struct Share(u32);
 

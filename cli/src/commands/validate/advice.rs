@@ -23,7 +23,7 @@ pub struct AdviceInput<'a> {
     pub missing: &'a [Feature],
 }
 
-/// A remark before the commands, if they alone could mislead.
+/// Returns a remark for the commands if they could mislead without it.
 pub fn remark(explained: &Explanation) -> Option<&'static str> {
     match &explained.reason {
         None => Some(

@@ -35,7 +35,8 @@ pub struct Question<'a> {
     pub features: &'a [Feature],
 }
 
-/// The explanation for one user, whom the server's does not name if unknown.
+/// The explanation for a user. It names the user even if the server's does not, because the user is
+/// unknown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UserExplanation {

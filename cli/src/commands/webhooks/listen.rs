@@ -136,7 +136,7 @@ impl<'a> Program<'a> {
         Ok(Self { http, url, secrets: [secret], key, tenant_id })
     }
 
-    /// Sends an event until it is answered.
+    /// Sends an event until a response comes.
     async fn send(&self, ctx: &Context, event: &ApiRecord<Event>) -> Result<ProgramResponse> {
         let (mode, tenant_id) = (self.key.mode(), self.tenant_id);
         let body = WebhookEvent { event, timestamp: event.time, mode, tenant_id };

@@ -421,7 +421,7 @@ def _is_fresh(t: Timing, kept: _Kept) -> bool:
     """A refusal is always asked about again: the user may have bought a license."""
     end = _end(kept.result)
     is_over = end is not None and kept.seen < end <= t.now()
-    # Whoever asks more rarely about a floating seat loses it to another user.
+    # An application that validates a floating seat more rarely loses it to another user.
     longest = min(t.fresh, kept.result.get("checkAfterSeconds") or t.fresh)
     return kept.result["valid"] is True and not is_over and abs(t.now() - kept.seen) < longest
 

@@ -97,7 +97,7 @@ fn file_system(path: &Path) -> Option<Finding> {
     Some(Finding::problem("file system", detail).fix("move the database to a local disk"))
 }
 
-/// SQLite's write-ahead log keeps its size while somebody reads for long.
+/// Checks SQLite's write-ahead log, which grows while a process reads for a long time.
 fn log(path: &Path) -> Option<Finding> {
     const LARGE: u64 = 500_000_000;
     let mut log = path.as_os_str().to_owned();

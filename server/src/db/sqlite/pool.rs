@@ -1,6 +1,6 @@
 //! Connections to SQLite with the same settings, each lent to one user at a time.
 //!
-//! A statement that nobody waits for any longer is interrupted. After a failed write (disk full,
+//! A statement whose caller has gone is interrupted. After a failed write (disk full,
 //! input/output error) SQLite may have rolled the transaction back itself. So a connection on which
 //! a statement failed or was interrupted is closed, and the next user opens a new one.
 
@@ -178,7 +178,7 @@ impl Drop for SqliteConn {
         } else if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(held.end(self.intact));
         }
-        // Without a runtime the process is ending, and nobody needs the connection.
+        // Without a runtime the process is ending, so the connection is not needed.
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::db::Db;
 
-    /// Its connection would be lost until it ends, and soon nobody could read.
+    /// Otherwise its connection would be occupied until it ends, and soon all connections would be.
     #[tokio::test]
     async fn a_statement_that_nobody_waits_for_ends() {
         const ENDLESS: &str = "with recursive numbers (n) as (

@@ -17,7 +17,7 @@ use crate::store::Page;
 
 /// How long a chunk is, in bytes; it ends with the record that reaches this.
 const CHUNK: usize = 64 * 1024;
-/// How many records are read at once at most.
+/// Maximum number of records per query.
 pub const MAX_PORTION: i64 = 500;
 
 /// The JSON of a list: `head`, its records, `tail`, and the cursor to the next page.

@@ -83,9 +83,9 @@ pub struct TrackedConnection {
     pub opened: Instant,
     idle: Arc<IdleConnections>,
     task: AbortHandle,
-    /// Its place among those that are idle, or 0.
+    /// Place of the connection among those that are idle, or 0.
     place: AtomicU64,
-    /// Its place among those that are not read, or 0.
+    /// Place of the connection among those whose client does not read, or 0.
     stalled: AtomicU64,
     is_handling: AtomicBool,
 }
@@ -114,7 +114,7 @@ impl TrackedConnection {
         self.take_place(HAD_REQUEST, false);
     }
 
-    /// The client is in the middle of a head, or is told why the connection ends.
+    /// The client is sending a head, or receives the reason why the connection ends.
     pub fn talk(&self) {
         self.take_place(0, true);
     }
@@ -127,7 +127,7 @@ impl TrackedConnection {
         }
     }
 
-    /// It has taken something.
+    /// The client has read something.
     pub fn resume(&self) {
         let place = self.stalled.swap(0, Relaxed);
         if place != 0 {

@@ -38,9 +38,10 @@ use crate::http::{Tls, TrustedProxies};
 const BUFFER: usize = 16 * 1024;
 /// The first byte of every TLS handshake, and of no request in plain HTTP.
 const TLS_HANDSHAKE: u8 = 0x16;
-/// For 180 days a browser asks this host over TLS alone, and shows no way around a certificate that
-/// is not valid: whoever signs in must not be led back to plain HTTP, with the key.
-const OVER_TLS_ALONE: HeaderValue = HeaderValue::from_static("max-age=15552000");
+/// `Strict-Transport-Security`: for 180 days a browser uses only TLS for this host, and does not
+/// offer to ignore an invalid certificate. So an attacker cannot lead a user with a key back to
+/// plain HTTP.
+const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=15552000");
 
 /// What all connections need.
 pub struct Protocol {
@@ -65,8 +66,8 @@ impl Protocol {
         max_connections: usize,
     ) -> Self {
         let mut http1 = http1::Builder::new();
-        // hyper's own timer counts a head and the idle time before it as one, and is set anew for
-        // each request. `Stream` has the time-outs.
+        // hyper's timer covers a head together with the idle time before it, and restarts for each
+        // request. `Stream` has the timeouts.
         http1.header_read_timeout(None).max_buf_size(BUFFER);
         // Half of the cores are left to requests, however many newcomers there are.
         let cores = available_parallelism().map_or(1, usize::from);
@@ -109,7 +110,7 @@ impl Protocol {
         let mut response = self.router.clone().call(request).await?;
         let headers = response.headers_mut();
         if is_tls {
-            headers.insert(header::STRICT_TRANSPORT_SECURITY, OVER_TLS_ALONE);
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, ONLY_TLS);
         }
         if self.is_closing.load(Ordering::Relaxed) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -48,7 +48,7 @@ pub struct Stream {
 #[derive(PartialEq, Eq)]
 enum Head {
     Awaited,
-    /// Its first bytes have arrived.
+    /// The first bytes have arrived.
     Begun,
     /// The rest was not there, and has a time-out.
     Timed,

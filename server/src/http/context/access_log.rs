@@ -14,7 +14,7 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
 use crate::http::Client;
 
-/// How many lines about strangers are written at once, and then in a second.
+/// Maximum burst, and then maximum number a second, of lines about callers without a valid key.
 const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 

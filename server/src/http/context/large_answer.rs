@@ -114,7 +114,7 @@ mod tests {
         drop(rest);
         assert!(is_answered(&answer(LARGE, one)));
 
-        // Lists, whose length nobody knows.
+        // Lists have an unknown length.
         let list = || Body::from_stream(stream::pending::<Result<Bytes, axum::Error>>());
         let third = Some(TenantId::new(Timestamp::now()));
         let lists = std::iter::repeat_with(|| count(list().into_response(), third));

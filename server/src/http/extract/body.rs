@@ -40,7 +40,7 @@ pub static VALIDATION_BODY: BodyLimit = BodyLimit {
     budget: &VALIDATIONS,
 };
 
-/// Of a sign-in, which anybody may send. It is too small to be counted.
+/// Limits of the body of a sign-in, which needs no key. It is too small to be counted.
 pub static SIGN_IN_BODY: BodyLimit = BodyLimit {
     size: UNCOUNTED,
     wait: Duration::from_secs(5),

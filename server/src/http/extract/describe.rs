@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// How alike two names are that mean the same, from 0 to 1.
 const ALIKE: f64 = 0.85;
-/// Members that nobody sets.
+/// Members that only licd sets.
 const SET_BY_LICD: [&str; 6] = ["id", "tenantId", "createdAt", "updatedAt", "seats", "lastUsedAt"];
 
 /// `set_elsewhere` has members that are unknown in this body, and what sets them.

@@ -1,7 +1,7 @@
-//! What administrators write is read strictly: a member or a parameter that is unknown would
-//! otherwise be ignored, and nobody would learn of it. Applications, which may be newer than licd,
-//! are read leniently: `POST /validate` and `POST /claim` ignore
-//! what they do not know.
+//! Strict reading of administrative requests. An unknown member or parameter is an error, because
+//! the caller would not notice that it is ignored. Requests of applications, which may be newer
+//! than licd, are lenient: `POST /validate`, `/claim`, `/lease` and `/release` ignore unknown
+//! members.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

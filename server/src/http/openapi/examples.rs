@@ -324,7 +324,7 @@ examples! {
 /// The request id in examples.
 pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
 
-/// A license key that nobody has.
+/// A license key that no license has.
 const LICENSE_KEY: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
 
 /// A key that is not in use anywhere.

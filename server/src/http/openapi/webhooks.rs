@@ -23,7 +23,7 @@ pub fn describe(ctx: &mut GenContext, document: &mut OpenApi) {
     let responses = Responses { default: Some(ReferenceOr::Item(answer)), ..Responses::default() };
     let operation = Operation {
         tags: vec!["Webhooks".to_owned()],
-        // The signature tells who sends it.
+        // The signature authenticates the sender.
         security: vec![Default::default()],
         operation_id: Some("receiveEvent".to_owned()),
         summary: Some("Receive an event".to_owned()),

@@ -56,7 +56,7 @@ pub struct Pair {
 }
 
 /// What differs when a file was written or replaced, or a link to it was changed: device, inode,
-/// length, and the time of the last change, which nobody can set. None of a file that is not there.
+/// length, and the time of the last change, which users cannot set. `None` for a missing file.
 pub type Fingerprint = [Option<(u64, u64, u64, i64, i64)>; 2];
 
 impl PairFiles {
@@ -93,7 +93,8 @@ impl PairFiles {
         Ok(Pair { config: Arc::new(config), valid_from, expires_at })
     }
 
-    /// Parses all, as rustls looks at the first alone. Answers from when to when the first is valid.
+    /// Parses all certificates, because rustls checks only the first. Returns the validity of the
+    /// first.
     fn check(&self, chain: &[CertificateDer<'_>]) -> Result<(Timestamp, Timestamp), TlsError> {
         let path = || self.certificate.clone();
         let parsed = chain.iter().enumerate().map(|(index, der)| match whole(der) {
@@ -113,7 +114,7 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     small_file::read(path).map_err(|error| TlsError::Unreadable(path.to_owned(), error))
 }
 
-/// The certificate, if there is nothing else beside it.
+/// Returns the certificate, if `der` contains nothing else.
 fn whole<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
     let (rest, certificate) = parse_x509_certificate(der).ok()?;
     rest.is_empty().then_some(certificate)
@@ -143,7 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// Whoever keeps the length and the time of the last write cannot keep that of the last change.
+    /// A program can preserve the length and the time of the last write, but not that of the last
+    /// change.
     #[test]
     fn a_file_that_seems_unwritten_is_noticed() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Whom a change of a license hits, in a sentence.
+//! Sentences about the users whom a change of a license affects.
 
 use common::LicenseWithSeats;
 
@@ -11,10 +11,12 @@ async fn users(view: View, license: &LicenseWithSeats) -> Result<i64, Error> {
     Ok(i64::from(license.seats.used) + licenses::count_waiting(view, license.id).await?)
 }
 
-/// Whom it hits if a license stops being valid.
+/// Returns a sentence about the users who are refused if a license stops being valid.
 pub async fn refused_users(view: View, license: &LicenseWithSeats) -> Result<String, Error> {
     Ok(match users(view, license).await? {
-        0 => "Nobody has this license yet. Any user it is assigned to will be refused.".to_owned(),
+        0 => {
+            "No user has this license yet. Users to whom it is assigned will be refused.".to_owned()
+        }
         1 => "Its only user will be refused immediately.".to_owned(),
         many if many >= MAX_COUNTED => {
             format!("All users, {MAX_COUNTED} or more, will be refused immediately.")

@@ -20,7 +20,7 @@ use crate::pages::user_lookup::ask_about;
 use crate::pages::{LeaseTime, Question, Stop, counted};
 use crate::store::Page;
 
-/// An expiry so many terms of the plan away may be a slip, such as 2207 for 2027.
+/// Number of terms of the plan from which an expiry may be a mistake, such as 2207 for 2027.
 const MOST_TERMS: i64 = 10;
 /// The term of a plan without one, for that question.
 const USUAL_DAYS: i32 = 365;
@@ -72,8 +72,8 @@ pub fn ask_about_limit(
         Some(limit) if limit.get() < used => (
             format!("Lower the seat limit to {limit}?"),
             format!(
-                "{used} seats are in use. Nobody loses one, but no other user gets one until {} \
-                 of them are freed.",
+                "{used} seats are in use. Their users keep them, but no other user gets a seat until \
+                 {} of them are freed.",
                 used - limit.get() + 1
             ),
             format!("Lower the limit to {limit}"),
@@ -107,7 +107,7 @@ pub fn ask_about_features(
     Err(question.choice(button, path, &fields.confirmed("yes"))?.dangerous().into())
 }
 
-/// Those of `all` that `these` lack.
+/// Returns the features of `all` that `these` lack.
 pub fn missing_in<'a>(these: &Features, all: &'a Features) -> Vec<&'a str> {
     all.iter().filter(|feature| !these.contains(feature)).map(Feature::as_str).collect()
 }
@@ -155,7 +155,7 @@ pub async fn ask_about_expiry(
     Err(question.into())
 }
 
-/// Another plan, or the same one anew: what the license gets, and what it loses.
+/// Asks about a change to a plan, or to the present terms of the same plan: gains and losses.
 pub async fn ask_about_plan(
     view: View,
     license: &LicenseWithSeats,
@@ -201,15 +201,15 @@ pub async fn ask_about_plan(
         sentence += " The plan is of another product: applications that ask for the old one refuse \
                      its users.";
     }
-    sentence += " Its end stays, and nobody loses a seat.";
+    sentence += " Its end stays, and no user loses a seat.";
     let (name, path) = (plan.name, format!("/licenses/{}/plan", license.id));
     let title = format!("Move this license to the plan {name}?");
     let question = Question::new(title, sentence, fields.path_back(license.id));
     Err(question.choice(format!("Move it to {name}"), path, &fields.confirmed("yes"))?.into())
 }
 
-/// An unknown user, to whom the license is to go; `with` puts another one into the form. `giver` is
-/// the user who hands it over.
+/// Asks about an unknown user who would get the license. `with` puts another user into the form,
+/// and `giver` is the user who hands the license over.
 pub fn ask_about_user(
     typed: &TypedUsers,
     (action, giver): (&str, Option<&ExternalId>),

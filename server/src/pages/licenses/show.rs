@@ -45,7 +45,7 @@ struct LicensePage {
     keys: Vec<LicenseKey>,
     keys_pager: Pager,
     events: Vec<Event>,
-    /// Whom it hits if the license stops being valid.
+    /// Sentence about the users who are refused if the license stops being valid.
     refused_users: String,
     /// The next term, if the license ends and its plan has one.
     renewal: Option<Term>,
@@ -115,7 +115,7 @@ impl Fields {
         !self.confirmed.is_empty()
     }
 
-    /// The same fields, with this confirmed.
+    /// Returns the fields with this value confirmed.
     pub fn confirmed(&self, what: &str) -> Self {
         Self { confirmed: what.to_owned(), ..self.clone() }
     }

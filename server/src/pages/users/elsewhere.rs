@@ -14,11 +14,12 @@ use crate::ops::view::View;
 use crate::ops::{keys, license_keys};
 use crate::store::Page;
 
-/// Fewer characters match the end of too many ids; names are found by one.
+/// Minimum length of a searched ending, because shorter ones match too many ids. Names need one
+/// character.
 const LEAST_CHARACTERS: usize = 4;
-/// How many of the newest keys are compared. A tenant has few.
+/// Maximum number of keys to compare, the newest first. A tenant has few.
 const READ_KEYS: i64 = 1000;
-/// Likewise of products.
+/// Maximum number of products to compare.
 const READ_PRODUCTS: i64 = 1000;
 
 /// The path, behind the mode, of what the text names: its page, or a list if there are several.

@@ -1,5 +1,5 @@
-//! A user's page, for support: what validations would return and why, what would change that, and
-//! what happened to the user lately.
+//! The page of a user, for support: results of validations with reasons and remedies, and the last
+//! events.
 
 use askama::Template;
 use axum::response::Response;

@@ -12,8 +12,8 @@ pub struct Headline {
 }
 
 impl Headline {
-    /// About all products. It is bad news if no product is licensed, or if an application was refused
-    /// lately.
+    /// Returns the verdict about all products. It is bad news if no product is licensed, or if an
+    /// application was refused recently.
     pub fn of(explained: &ExplainedUser) -> Self {
         if explained.products.is_empty() {
             let text = "Refused: no license assigned.".to_owned();
@@ -58,7 +58,7 @@ impl Headline {
     }
 }
 
-/// Whether an application was refused lately, and still would be.
+/// Whether an application was refused recently, and still would be.
 fn is_felt(answer: &ProductAnswer) -> bool {
     answer.reason.is_some() && answer.refused.is_some()
 }

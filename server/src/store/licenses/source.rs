@@ -109,7 +109,7 @@ macro_rules! few {
 /// The index in which the licenses of a filter are found, with what is looked up in it, `$5`; the
 /// other conditions filter them.
 pub enum Source<'a> {
-    // These are in another order, and so few that all are read.
+    // These are in another order, but few, so all are read.
     User(&'a ExternalId),
     Suffix(i32),
     Name(&'a str),
@@ -223,7 +223,7 @@ impl<'a> Source<'a> {
             }
             Self::Plan(_) => found_by!("plan_id = $5"),
             Self::Product(_) => found_by!("product_id = $5"),
-            // Said twice: there are so few statuses that PostgreSQL would as soon read all licenses.
+            // Repeated, because with few statuses PostgreSQL would otherwise read all licenses.
             Self::Status(_) => found_by!("status = $5 and status >= $5"),
             Self::World => found_by!("cast($5 as text) is null"),
         }

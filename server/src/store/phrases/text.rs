@@ -63,7 +63,7 @@ impl Search {
         Some(Self { first, others: [other(), other()] })
     }
 
-    /// Finds a phrase alone.
+    /// Creates a search for exactly one phrase.
     pub fn of(phrase: &str) -> Self {
         let others = [TextRange::all(), TextRange::all()];
         Self { first: TextRange::of(phrase), others }

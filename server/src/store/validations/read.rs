@@ -358,7 +358,7 @@ pub struct NamedLicense {
     pub assigned_at: Timestamp,
     pub license_name: Option<Name>,
     pub claimed_with: Option<LicenseKeyId>,
-    /// That of the seat, which a validation does not read.
+    /// Time until which a lease holds the seat, which a validation does not read.
     leased_until: Option<Timestamp>,
 }
 
