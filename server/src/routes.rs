@@ -202,8 +202,7 @@ fn plans() -> ApiRouter<App> {
                 "Creates a plan of an existing product. Without `maxSeats` its licenses have no \
                  seat limit, and without `expiresInDays` they don't expire."))
             .get_with(plans::list, op("listPlans", "List plans",
-                "Lists the tenant's plans in this mode, oldest first, optionally of one product. \
-                 Without `limit`, all of them are streamed. With `limit`, they come in pages.")))
+                "Lists the tenant's plans in this mode, oldest first, optionally of one product.")))
         .api_route("/api/v1/admin/plans/{id}",
             get_with(plans::get, op("getPlan", "Get a plan",
                 "Gets the plan with this id."))
@@ -224,8 +223,7 @@ fn users() -> ApiRouter<App> {
                  members are replaced, others stay. Validations and assignments create unknown \
                  users too."))
             .get_with(users::list, op("listUsers", "List users",
-                "Lists the tenant's users in this mode, oldest first. Without `limit`, all of \
-                 them are streamed. With `limit`, they come in pages.")))
+                "Lists the tenant's users in this mode, oldest first.")))
         .api_route("/api/v1/admin/users/{id}",
             get_with(users::get, op("getUser", "Get a user",
                 "Gets the user with this internal id."))

@@ -68,12 +68,12 @@ REFUSALS = {
     "a replay begins with an event that there is": (
         "invalid_request",
         "after",
-        "sequence of the last event|Either after or since",
+        "sequence of the last event|either after or since",
     ),
     "a rotation names a key or gives both up": (
         "invalid_request",
         "standby",
-        "Either standby or abandon",
+        "either standby or abandon",
     ),
     "a sequence is that of an event": ("sequence_ahead", "", ""),
     # The fuzzer also sends values that its pattern excludes.
@@ -87,7 +87,7 @@ REFUSALS = {
     "metadata is replaced, merged or cleared": (
         "invalid_request",
         "mergeMetadata",
-        "either replaced, merged or cleared",
+        "replaced, merged or cleared",
     ),
     # Generated PHP clients would refuse other letters too.
     "a text has no control characters from U+0080 on": (

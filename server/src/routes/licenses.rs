@@ -18,8 +18,7 @@ pub fn licenses() -> ApiRouter<App> {
                  assigned or claimed."))
             .get_with(licenses::list, op("listLicenses", "List licenses",
                 "Lists the tenant's licenses in this mode with their seats, oldest first. A \
-                 license must match all filters. Without `limit`, all of them are streamed. With \
-                 `limit`, they come in pages.")))
+                 license must match all filters.")))
         .api_route("/api/v1/admin/licenses/{id}",
             get_with(licenses::get, op("getLicense", "Get a license",
                 "Gets the license with this id, with its name, metadata and seats."))
@@ -70,8 +69,7 @@ fn assignments() -> ApiRouter<App> {
             get_with(licenses::assignments,
                 op("listAssignments", "List the users to whom a license is assigned",
                 "Lists the users to whom the license is assigned, in the order of assignment, \
-                 each with the seat that the user holds, if any. Without `limit`, all of them are \
-                 streamed. With `limit`, they come in pages.")))
+                 each with the seat that the user holds, if any.")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, op("getLicenseUsage", "List the seats of a license",
                 "Lists the held seats, oldest first, and counts them. Without `limit`, all of \
@@ -92,8 +90,7 @@ pub fn license_keys() -> ApiRouter<App> {
             .get_with(license_keys::of_license,
                 op("listLicenseKeys", "List the keys of a license",
                 "Lists the keys of the license with their uses, oldest first, but never the keys \
-                 themselves. Without `limit`, all of them are streamed. With `limit`, they come \
-                 in pages.")))
+                 themselves.")))
         .api_route("/api/v1/admin/license-keys",
             get_with(license_keys::search,
                 op("searchLicenseKeys", "Find license keys by their last characters",

@@ -84,8 +84,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Copies the place and the license key from the assignment of another user, who hands over the
-/// license.
+/// Copies place and license key from the assignment of the user who hands over the license.
 pub async fn inherit(
     conn: &mut Conn,
     scope: Scope,

@@ -101,7 +101,7 @@ fn a_file_that_is_no_good_is_named_and_not_shown() {
         (KEY_FILE, file(&folder, "8", vec![b'x'; 65_537]), "it is larger than 64 KiB"),
         (KEY_FILE, file(&folder, "5", "SECRET"), "must be an API key"),
         (KEY_FILE, file(&folder, "6", format!("{key}\n{key}")), "an invisible character, U+000A"),
-        (KEY_FILE, file(&folder, "9", format!("{key}\u{200b}\n")), "character, U+200B; type it"),
+        (KEY_FILE, file(&folder, "9", format!("{key}\u{200b}\n")), "character, U+200B; type the"),
         (KEY_FILE, file(&folder, "7", ""), "must be an API key"),
     ] {
         let mut settings = vec![(variable, &*path)];

@@ -261,7 +261,7 @@ async fn a_drastic_change_is_asked_about() {
     let before = stored(&app, &license).await;
     for (form, field, value, question) in [
         ("limit", "maxSeats", "", "Any number of users can then use this license."),
-        ("limit", "maxSeats", "1", "no other user gets one until 2 of them are freed."),
+        ("limit", "maxSeats", "1", "no other user gets a seat until 2 of them are freed."),
         ("expiry", "expiresAt", "", "The license then never expires."),
         ("expiry", "expiresAt", "2020-01-31", "All 3 users will be refused immediately."),
         (

@@ -66,14 +66,14 @@ async fn a_user_gets_another_external_id() {
     assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
 }
 
-/// Whom it hits is said before, and what was typed by somebody else stays.
+/// The page says which users are refused, and keeps what another user typed.
 #[tokio::test]
-async fn a_license_says_whom_its_end_hits() {
+async fn a_license_shows_which_users_its_end_refuses() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     let visitor = admin(&app).await;
     let page = async || visitor.get(&license_page(&license)).await.text().await.unwrap();
-    assert_eq!(page().await.matches("Nobody has this license yet.").count(), 3);
+    assert_eq!(page().await.matches("No user has this license yet.").count(), 3);
     for user in ["ada", "grace"] {
         app.assign(&license, user).await.data();
     }

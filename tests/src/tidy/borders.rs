@@ -8,7 +8,7 @@ use super::{Source, hold, sources, uses};
 
 /// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room.
 /// The library itself, which puts the rooms together, and the program's commands may name all.
-const ROOMS: [(&str, &[&str]); 16] = [
+pub const ROOMS: [(&str, &[&str]); 16] = [
     // Handlers translate.
     (
         "api",
@@ -88,7 +88,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
 ];
 
 /// Anyone may know them, and they know none but each other.
-const LEAVES: [&str; 9] = [
+pub const LEAVES: [&str; 9] = [
     "budget",
     "error",
     "fair",

@@ -14,9 +14,7 @@ async fn users(view: View, license: &LicenseWithSeats) -> Result<i64, Error> {
 /// Returns a sentence about the users who are refused if a license stops being valid.
 pub async fn refused_users(view: View, license: &LicenseWithSeats) -> Result<String, Error> {
     Ok(match users(view, license).await? {
-        0 => {
-            "No user has this license yet. Users to whom it is assigned will be refused.".to_owned()
-        }
+        0 => "No user has this license yet. Users who get it will be refused.".to_owned(),
         1 => "Its only user will be refused immediately.".to_owned(),
         many if many >= MAX_COUNTED => {
             format!("All users, {MAX_COUNTED} or more, will be refused immediately.")
