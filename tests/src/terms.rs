@@ -118,7 +118,7 @@ async fn a_full_license_knows_when_a_seat_can_become_idle() {
     assert_eq!(app.validate("bob").await.verdict(), "exceeded_seats", "not looked at before");
     let explained = app.explain("bob").await;
     let sentence = explained["licenses"][0]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("the next one can become idle at"), "{sentence}");
+    assert!(sentence.contains("a seat can come free at"), "{sentence}");
     set(app.db(), "update licenses set seats_idle_at = $1", ago(1)).await;
     let explained = app.explain("bob").await;
     let sentence = explained["licenses"][0]["sentence"].as_str().unwrap();

@@ -12,7 +12,7 @@ async fn users_are_assigned_and_unassigned() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(&page_of(&license)).await;
-    browser.sees("Nobody holds a seat.").await;
+    browser.sees("No user holds a seat.").await;
     for user in [MARKUP, "ada"] {
         browser.fill("Assign a user by external ID", &format!(" {user} ")).await;
         browser.click("Assign").await;
