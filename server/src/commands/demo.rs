@@ -6,17 +6,19 @@
 mod sample;
 
 use std::fs::Permissions;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, Table};
-use common::{ApiKey, Name, Validation};
+use common::{ApiKey, KeyText, Name, Validation};
 use futures_util::TryFutureExt;
 use licd::config::Config;
 use licd::db::{DatabaseUrl, Db};
 use licd::ops::tenants;
 use licd::secrets::SecretKeys;
+use sample::DemoRow;
 use tokio::net::TcpListener;
 
 use super::{print, say, signals};
@@ -52,31 +54,28 @@ impl Demo {
         let config = Config { secret_keys, ..Config::default() };
         let service = licd::serve(db, &config, listener, None, stop.requested());
         let tour = async {
-            let answers = sample::fill_and_ask(&server, &key).await?;
+            let (answers, license_key) = sample::fill_and_ask(&server, &key).await?;
             print(table(&answers).trim_fmt())?;
-            print(next_steps(&server, &key))
+            print(next_steps(&server, &key, &license_key))
         };
         tokio::try_join!(service.map_err(anyhow::Error::from), tour)?;
         Ok(())
     }
 
     async fn listen(&self) -> anyhow::Result<TcpListener> {
-        if let Some(address) = &self.listen {
-            let listener = TcpListener::bind(address).await;
-            return listener.with_context(|| format!("cannot listen on {address}"));
-        }
-        match TcpListener::bind("127.0.0.1:8080").await {
-            Ok(listener) => Ok(listener),
-            Err(_) => TcpListener::bind("127.0.0.1:0").await.context("cannot listen on any port"),
-        }
+        let Some(address) = &self.listen else {
+            let either = [8080, 0].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+            return TcpListener::bind(&either[..]).await.context("cannot listen on any port");
+        };
+        TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
     }
 }
 
-fn table(answers: &[sample::DemoRow]) -> Table {
+fn table(answers: &[DemoRow]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(["USER", "VALID", "REASON", "FEATURES", "WHAT IT SHOWS"]);
-    for answer in answers {
-        let (valid, reason, features) = match &answer.validation {
+    for DemoRow { user, shows, validation } in answers {
+        let (valid, reason, features) = match validation {
             Validation::Valid(grant) => {
                 let features: Vec<_> = grant.features.iter().map(|flag| flag.as_str()).collect();
                 (Cell::new("yes").fg(Color::Green), String::new(), features.join(", "))
@@ -85,19 +84,14 @@ fn table(answers: &[sample::DemoRow]) -> Table {
                 (Cell::new("no").fg(Color::Red), refusal.reason.to_string(), String::new())
             }
         };
-        table.add_row([
-            Cell::new(answer.user),
-            valid,
-            Cell::new(reason),
-            Cell::new(features),
-            Cell::new(answer.shows),
-        ]);
+        let [user, reason, features, shows] = [*user, &reason, &features, *shows].map(Cell::new);
+        table.add_row([user, valid, reason, features, shows]);
     }
     table
 }
 
-fn next_steps(server: &str, key: &ApiKey) -> String {
-    let key = key.expose();
+fn next_steps(server: &str, key: &ApiKey, license_key: &KeyText) -> String {
+    let (key, license_key) = (key.expose(), license_key.expose());
     format!(
         "
 Open the dashboard in a browser, and sign in with the key:
@@ -118,12 +112,14 @@ Point licctl at it, in another terminal (`cargo install --path cli` installs it)
 
 Then try:
 
-    licctl licenses list
-    licctl validate grace --explain
-    licctl users list
-    licctl plans create --max-seats 5
-    licctl licenses assign
+    licctl validate grace --explain                     why not, and how to fix it
+    licctl claim dennis {license_key}   a license key, as a shop sells it
+    licctl validate frances --explain                   a floating seat: when it comes free
+    licctl licenses list --status grace                 what has ended, and still works
+    licctl leases issue ada --product Studio            a lease, for a machine without a network
+    licctl events list                                  who changed what
     licctl webhooks listen --forward-to http://localhost:3000/ --since 1h
+    licctl plans create                                 asks for what is missing
 
 Ctrl-C stops the demo.
 "

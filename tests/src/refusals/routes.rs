@@ -12,7 +12,8 @@ async fn an_unknown_route_is_404_in_the_envelope() {
         for caller in [app.clone(), app.without_key()] {
             let refused = caller.get(path).await;
             assert_eq!(refused.refusal(), "404 not_found", "{path}");
-            let says = refused.body["error"].as_str().unwrap().contains("Remove the slash at its end");
+            let says =
+                refused.body["error"].as_str().unwrap().contains("Remove the slash at its end");
             assert_eq!(says, path.len() > 1 && path.ends_with('/'), "{path}");
         }
     }

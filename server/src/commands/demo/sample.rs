@@ -1,8 +1,11 @@
-//! The sample data: a vendor with two products, and one user for each result that a validation can
-//! have.
+//! The sample data: a vendor with two products, one user for each result that a validation can have,
+//! a license key that has not been used, and a key that signs leases.
 
-use anyhow::Context;
-use common::{ApiKey, License, LicenseId, Plan, PlanId, Product, Success, Validation};
+use anyhow::{Context, Result};
+use common::{
+    ApiKey, CreatedLicenseKey, KeyText, License, LicenseId, Plan, PlanId, Product, Success,
+    Timestamp, Validation,
+};
 use reqwest::{Client, Method};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
@@ -14,25 +17,29 @@ pub struct DemoRow {
     pub validation: Validation,
 }
 
-/// Creates the sample and validates each of its users.
-pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<DemoRow>> {
+/// Creates the sample and validates each of its users. Returns the results and the license key.
+pub async fn fill_and_ask(server: &str, key: &ApiKey) -> Result<(Vec<DemoRow>, KeyText)> {
     let vendor = Vendor { http: Client::new(), server, key };
     let studio = vendor.product("Studio", "Draws pictures").await?;
     let render = vendor.product("Render", "Makes films of them").await?;
-    let plan = |product: &Product, name, seats, days, features: &[&str]| {
-        let body = json!({ "productId": product.id, "name": name, "maxSeats": seats,
-            "expiresInDays": days, "features": features });
-        vendor.plan(body)
-    };
-    let team = plan(&studio, "Team", Some(5), Some(365), &["export", "sso"]).await?;
-    let solo = plan(&studio, "Solo", Some(1), Some(30), &["export"]).await?;
-    let farm = plan(&render, "Farm", None, None, &["gpu"]).await?;
+    let team = json!({ "productId": studio.id, "name": "Team", "maxSeats": 5, "expiresInDays": 365,
+        "features": ["export", "sso"], "graceDays": 14, "maxLeaseSeconds": 7 * 24 * 60 * 60 });
+    let solo = json!({ "productId": studio.id, "name": "Solo", "maxSeats": 1, "expiresInDays": 30,
+        "features": ["export"] });
+    let lab = json!({ "productId": studio.id, "name": "Lab", "maxSeats": 1, "seatIdleMinutes": 10,
+        "features": ["export"] });
+    let farm = json!({ "productId": render.id, "name": "Farm", "features": ["gpu"] });
+    let (team, solo) = (vendor.plan(team).await?, vendor.plan(solo).await?);
+    let (lab, farm) = (vendor.plan(lab).await?, vendor.plan(farm).await?);
 
     vendor.license(team, &["ada", "margaret"]).await?;
     vendor.license(farm, &["ada"]).await?;
     vendor.license(solo, &["linus", "grace"]).await?;
     let lapsed = vendor.license(solo, &["alan"]).await?;
     vendor.change(lapsed, "", json!({ "expiresAt": "2026-01-01T00:00:00Z" })).await?;
+    let unpaid = vendor.license(team, &["edsger"]).await?;
+    vendor.change(unpaid, "", json!({ "expiresAt": Timestamp::now() })).await?;
+    vendor.license(lab, &["radia", "frances"]).await?;
     let paused = vendor.license(team, &["ken"]).await?;
     vendor.change(paused, "/status", json!({ "status": "suspended" })).await?;
     let refunded = vendor.license(team, &["barbara"]).await?;
@@ -43,6 +50,8 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Demo
         ("ada", "a valid license; the first validation takes a seat"),
         ("linus", "the only seat of a license, now taken"),
         ("grace", "the same license: its seat is held by linus"),
+        ("edsger", "the license has ended, and is in its days of grace"),
+        ("radia", "a floating seat, which is free after 10 minutes without a validation"),
         ("alan", "the license has expired"),
         ("ken", "the license is suspended"),
         ("barbara", "the license is revoked"),
@@ -52,7 +61,11 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Demo
         let validation = vendor.send(Method::POST, "/validate", body).await?;
         rows.push(DemoRow { user, shows, validation });
     }
-    Ok(rows)
+    let sold = vendor.license(solo, &[]).await?;
+    vendor.send::<IgnoredAny>(Method::POST, "/admin/signing-keys", json!({})).await?;
+    let path = format!("/admin/licenses/{sold}/keys");
+    let created: CreatedLicenseKey = vendor.send(Method::POST, &path, json!({})).await?;
+    Ok((rows, created.key))
 }
 
 /// The holder of the tenant's admin key.
@@ -63,17 +76,17 @@ struct Vendor<'a> {
 }
 
 impl Vendor<'_> {
-    async fn product(&self, name: &str, description: &str) -> anyhow::Result<Product> {
+    async fn product(&self, name: &str, description: &str) -> Result<Product> {
         let body = json!({ "name": name, "description": description });
         self.send(Method::POST, "/admin/products", body).await
     }
 
-    async fn plan(&self, body: Value) -> anyhow::Result<PlanId> {
+    async fn plan(&self, body: Value) -> Result<PlanId> {
         Ok(self.send::<Plan>(Method::POST, "/admin/plans", body).await?.id)
     }
 
     /// A license of the plan, assigned to `users` in order.
-    async fn license(&self, plan: PlanId, users: &[&str]) -> anyhow::Result<LicenseId> {
+    async fn license(&self, plan: PlanId, users: &[&str]) -> Result<LicenseId> {
         let body = json!({ "planId": plan });
         let id = self.send::<License>(Method::POST, "/admin/licenses", body).await?.id;
         for user in users {
@@ -83,24 +96,16 @@ impl Vendor<'_> {
         Ok(id)
     }
 
-    async fn change(&self, id: LicenseId, what: &str, body: Value) -> anyhow::Result<()> {
+    async fn change(&self, id: LicenseId, what: &str, body: Value) -> Result<()> {
         let path = format!("/admin/licenses/{id}{what}");
         self.send::<License>(Method::PATCH, &path, body).await.map(drop)
     }
 
-    async fn send<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Value,
-    ) -> anyhow::Result<T> {
+    async fn send<T: DeserializeOwned>(&self, verb: Method, path: &str, body: Value) -> Result<T> {
         let url = format!("{}/api/v1{path}", self.server);
-        let request = self.http.request(method, url).bearer_auth(self.key.expose()).json(&body);
+        let request = self.http.request(verb, url).bearer_auth(self.key.expose()).json(&body);
         let answer = request.send().await?.error_for_status()?;
-        let answer: Success<T> = answer
-            .json()
-            .await
-            .with_context(|| format!("{path} returned an unexpected response"))?;
-        Ok(answer.data)
+        let answer = answer.json::<Success<T>>().await;
+        Ok(answer.with_context(|| format!("{path} returned an unexpected response"))?.data)
     }
 }
