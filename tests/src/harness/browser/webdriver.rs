@@ -50,7 +50,11 @@ impl Session {
         let id = String::new();
         let mut session =
             Self { client, address, id, driver, _output: output, _folder: folder, _turn: turn };
-        let begun = session.send(Method::POST, "session", capabilities()).await;
+        let mut begun = session.send(Method::POST, "session", capabilities()).await;
+        if begun.is_err() {
+            // Chromium can exit while it starts on a busy machine, so it is started once more.
+            begun = session.send(Method::POST, "session", capabilities()).await;
+        }
         let begun = begun.unwrap_or_else(|refused| panic!("{MISSING}\n{}", refused.message));
         session.id = begun["sessionId"].as_str().unwrap().to_owned();
         session
