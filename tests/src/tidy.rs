@@ -62,6 +62,16 @@ pub fn pages() -> Vec<(String, String)> {
     pages
 }
 
+/// The lines of a page that are outside of blocks of code.
+fn lines_of_prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    })
+}
+
 /// All of the workspace's own Rust.
 fn sources() -> Vec<Source> {
     let mut sources = Vec::new();

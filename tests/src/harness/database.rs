@@ -17,10 +17,10 @@ const SERVER: &str = "LICD_TEST_DATABASE_URL";
 /// A database with licd's schema and nothing in it.
 pub struct TestDatabase {
     pub url: String,
-    kept: TemplateKind,
+    storage: Storage,
 }
 
-enum TemplateKind {
+enum Storage {
     /// The folder goes with the value.
     Sqlite {
         _folder: TempDir,
@@ -60,13 +60,13 @@ impl TestDatabase {
     }
 
     pub fn is_postgres(&self) -> bool {
-        matches!(self.kept, TemplateKind::Postgres { .. })
+        matches!(self.storage, Storage::Postgres { .. })
     }
 
     /// How often PostgreSQL had to break up a deadlock here. Its sessions report when they end, so
     /// this is asked after all nodes are gone.
     pub async fn deadlocks(&self) -> i64 {
-        let TemplateKind::Postgres { server, name } = &self.kept else { return 0 };
+        let Storage::Postgres { server, name } = &self.storage else { return 0 };
         let mut server = PgConnection::connect(server).await.unwrap();
         sqlx::query_scalar("select deadlocks from pg_stat_database where datname = $1")
             .bind(name)
@@ -81,7 +81,7 @@ fn sqlite() -> (TestDatabase, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("licd.db");
     let url = format!("sqlite://{}", path.display());
-    (TestDatabase { url, kept: TemplateKind::Sqlite { _folder: folder } }, path)
+    (TestDatabase { url, storage: Storage::Sqlite { _folder: folder } }, path)
 }
 
 /// An SQLite file with the schema in it, made once for each run.
@@ -100,7 +100,7 @@ async fn postgres(server: String, template: &str) -> TestDatabase {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("licd_test_{}_{number}", std::process::id());
     run(&server, &format!("create database {name} template {template}")).await;
-    TestDatabase { url: beside(&server, &name), kept: TemplateKind::Postgres { server, name } }
+    TestDatabase { url: beside(&server, &name), storage: Storage::Postgres { server, name } }
 }
 
 /// A database with the schema in it, made once for each run.
@@ -170,7 +170,7 @@ async fn run(server: &str, statement: &str) {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        let TemplateKind::Postgres { server, name } = &self.kept else { return };
+        let Storage::Postgres { server, name } = &self.storage else { return };
         let (server, drop) = (server.clone(), format!("drop database {name} with (force)"));
         // A thread of its own: the test's own runtime cannot be waited for from inside.
         let dropping = std::thread::spawn(move || {

@@ -4,25 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{hold, pages, root};
-
-/// The lines of a page that are not code, with code within them left out.
-fn prose(text: &str) -> String {
-    let mut inside = false;
-    let mut prose = String::new();
-    for line in text.lines() {
-        inside ^= line.trim_start().starts_with("```");
-        if !inside && !line.trim_start().starts_with("```") {
-            prose += &line.split('`').step_by(2).collect::<Vec<_>>().join("`");
-            prose.push('\n');
-        }
-    }
-    prose
-}
+use super::{hold, lines_of_prose, pages, root};
 
 /// The targets of a page's links and images, in Markdown and in HTML.
 fn targets(text: &str) -> Vec<String> {
-    let prose = prose(text).replace('\n', " ");
+    let without_code = |line: &str| line.split('`').step_by(2).collect::<Vec<_>>().join("`") + " ";
+    let prose: String = lines_of_prose(text).map(without_code).collect();
     let ends = [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"'), ("href=\"", '"')];
     let of =
         |(begin, end)| prose.split(begin).skip(1).filter_map(move |rest| rest.split(end).next());
@@ -33,10 +20,7 @@ fn targets(text: &str) -> Vec<String> {
 /// The anchors that forges and mdBook give to the headings of a page.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
-    let mut inside = false;
-    for line in text.lines() {
-        inside ^= line.starts_with("```");
-        let Some(heading) = line.strip_prefix('#').filter(|_| !inside) else { continue };
+    for heading in lines_of_prose(text).filter_map(|line| line.strip_prefix('#')) {
         let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
         let is_kept = |letter: &char| letter.is_alphanumeric() || "-_".contains(*letter);
         anchors.insert(heading.chars().filter(is_kept).collect());

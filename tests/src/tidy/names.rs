@@ -4,21 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use super::{hold, pages, root};
+use super::{hold, lines_of_prose, pages, root};
 use crate::nodes::process::{licd, program};
 
 /// The texts between single backticks, outside of blocks of code, with the page of each.
 fn code_spans() -> Vec<(String, String)> {
     let mut spans = Vec::new();
     for (page, text) in pages() {
-        let mut in_block = false;
-        for line in text.lines() {
-            in_block ^= line.trim_start().starts_with("```");
-            if !in_block {
-                let of_line = line.split('`').skip(1).step_by(2);
-                spans.extend(of_line.map(|span| (page.clone(), span.to_owned())));
-            }
-        }
+        let code = lines_of_prose(&text).flat_map(|line| line.split('`').skip(1).step_by(2));
+        spans.extend(code.map(|span| (page.clone(), span.to_owned())));
     }
     assert!(spans.len() > 1000, "the rule must look at something");
     spans

@@ -250,11 +250,11 @@ mod tests {
         let (request, sender) = request();
         let (request, body_tracker) = observe(request);
         let (reading, has_read) = oneshot::channel();
-        let (resume, may_go_on) = oneshot::channel::<()>();
+        let (resume, may_resume) = oneshot::channel::<()>();
         let handler = async move {
             let body = request.into_body().collect().await.unwrap().to_bytes();
             reading.send(body).unwrap();
-            may_go_on.await.unwrap();
+            may_resume.await.unwrap();
             Response::default()
         };
         let caller = async move {
