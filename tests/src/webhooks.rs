@@ -4,6 +4,7 @@ mod listen;
 mod nodes;
 mod operator;
 pub mod receiver;
+mod secrets;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -280,34 +281,6 @@ async fn a_replay_sends_a_range_again_with_the_same_ids() {
         let refused = app.post(&replay, body.clone()).await;
         assert_eq!(refused.refusal(), format!("400 invalid_request {field}"), "{body}");
     }
-}
-
-/// A new secret signs beside the old ones until these end.
-#[tokio::test]
-async fn rolled_secrets_overlap() {
-    let app = App::with_webhooks().await;
-    let receiver = Receiver::start().await;
-    let (id, first) = webhook(&app, &receiver, json!({ "types": ["product.*"] })).await;
-    let roll = async |body: Value| app.post(&format!("{WEBHOOKS}/{id}/roll"), body).await;
-    let secret =
-        |answer: crate::harness::Answer| answer.data()["secret"].as_str().unwrap().to_owned();
-    let second = secret(roll(json!({ "overlapSeconds": 3600 })).await);
-    app.product("one").await;
-    until("it came", async || receiver.taken().len() == 1).await;
-    let received = receiver.received().remove(0);
-    assert_eq!(received.signatures.len(), 2);
-    assert!(received.is_signed_with(&first) && received.is_signed_with(&second));
-    assert_ne!(record(&app, &id).await["oldSecretUntil"], Value::Null);
-    secret(roll(json!({})).await);
-    secret(roll(json!({})).await);
-    assert_eq!(roll(json!({})).await.status, 409, "three old ones sign already");
-    let last = secret(roll(json!({ "overlapSeconds": 0 })).await);
-    assert_eq!(record(&app, &id).await["oldSecretUntil"], Value::Null);
-    app.product("two").await;
-    until("it came", async || receiver.taken().len() == 2).await;
-    let received = receiver.received().remove(1);
-    assert_eq!(received.signatures.len(), 1);
-    assert!(received.is_signed_with(&last) && !received.is_signed_with(&second));
 }
 
 /// Who has read on from a state of the database that a backup has undone is told so.

@@ -21,7 +21,7 @@ use crate::db::{self, Conn, Db};
 use crate::fair::FairSemaphore;
 use crate::metrics::Metrics;
 use crate::store::Scope;
-use crate::store::webhooks::sending::DueWebhook;
+use crate::store::webhooks::sending::{self, BlockedSubject, DueWebhook};
 
 /// Time in which a delivery may start requests. The last one ends before the claim does.
 const MAX_DURATION: Duration = Duration::from_secs(10);
@@ -101,10 +101,8 @@ impl Delivery {
         let mut blocked = blocked(&mut self.shared.read(scope.tenant).await?, &self.due).await?;
         let mut prefers_blocked = true;
         loop {
-            let batch = {
-                let mut conn = self.shared.read(scope.tenant).await?;
-                Batch::read(&mut conn, &self.due, &state, &blocked, prefers_blocked).await?
-            };
+            let batch = self.read_batch(&state, &blocked, prefers_blocked).await?;
+            let Some(batch) = batch else { return Ok(()) };
             prefers_blocked = batch.blocked.is_empty();
             let is_stuck = batch.is_empty(state.sequence);
             if let Some((_, before)) = batch.expired {
@@ -151,6 +149,22 @@ impl Delivery {
                 return Ok(());
             }
         }
+    }
+
+    /// Reads the next batch. `None` if a change of the webhook has ended the claim. This is checked
+    /// after the events are read, so that none is sent to a URL, or with a secret, that was replaced
+    /// before the event happened.
+    async fn read_batch(
+        &self,
+        state: &DeliveryState,
+        blocked: &BTreeMap<String, BlockedSubject>,
+        prefers_blocked: bool,
+    ) -> db::Result<Option<Batch>> {
+        let mut conn = self.shared.read(self.due.scope.tenant).await?;
+        let batch = Batch::read(&mut conn, &self.due, state, blocked, prefers_blocked).await?;
+        let (scope, id) = (self.due.scope, self.due.webhook.id);
+        let is_claimed = sending::is_claimed(&mut conn, scope, id, self.claim).await?;
+        Ok(is_claimed.then_some(batch))
     }
 
     fn is_over(&self) -> bool {

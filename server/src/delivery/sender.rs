@@ -201,35 +201,41 @@ impl Sender {
         let due = sending::due(&mut self.shared.db.read().await?, now, POLL_LIMIT).await?;
         let pending = due.iter().map(|it| it.last - it.webhook.sequence).max().unwrap_or(0);
         self.shared.metrics.webhook_pending.set(pending);
-        let mut chosen = Vec::new();
+        let mut ids = Vec::new();
         for due in self.choose(due) {
-            match open_secrets(&self.secrets, due.scope, &due.webhook, now).await {
-                Ok(secrets) => chosen.push((due, secrets)),
-                Err(error) => {
-                    let webhook = due.webhook.id;
-                    static LINES: LineLimit = LineLimit::new();
-                    LINES.write(|left_out| {
-                        tracing::warn!(
-                            %webhook, %error, left_out, "the secret of a webhook cannot be opened"
-                        );
-                    });
-                }
+            if self.open(&due, now).await.is_some() {
+                ids.push(due.webhook.id);
             }
         }
-        if chosen.is_empty() {
+        if ids.is_empty() {
             return Ok(());
         }
         let (began, claim) = (Instant::now(), fastrand::i64(..));
-        let ids: Vec<_> = chosen.iter().map(|(due, _)| due.webhook.id).collect();
         let mut tx = self.shared.db.begin().await?;
         let claimed = sending::claim(&mut tx, &ids, (claim, now, now.plus(CLAIM))).await?;
         tx.commit().await?;
-        for (due, secrets) in chosen {
-            if claimed.contains(&due.webhook.id) {
+        for due in claimed {
+            if let Some(secrets) = self.open(&due, now).await {
                 self.begin(deliveries, due, secrets, claim, began);
             }
         }
         Ok(())
+    }
+
+    /// Returns the secrets of a webhook. `None`, with a line in the log, if this node cannot open
+    /// them. Another node may be able to.
+    async fn open(&self, due: &DueWebhook, now: Timestamp) -> Option<Vec<WebhookSecret>> {
+        static LINES: LineLimit = LineLimit::new();
+        let opened = open_secrets(&self.secrets, due.scope, &due.webhook, now).await;
+        opened
+            .inspect_err(|error| {
+                LINES.write(|left_out| {
+                    tracing::warn!(
+                        webhook = %due.webhook.id, %error, left_out, "the secret of a webhook cannot be opened"
+                    );
+                });
+            })
+            .ok()
     }
 
     /// Selects the webhooks that the limits allow. Slow receivers do not count against prompt ones.

@@ -38,24 +38,34 @@ macro_rules! with_clock {
     };
 }
 
+/// Selects webhooks as they are sent to.
+macro_rules! select_due {
+    ($($condition:tt)*) => {
+        concat!(
+            "select w.world, o.tenant_id, o.mode, ",
+            columns!(),
+            ", e.last,
+                 (select count(*) from webhook_holds h
+                  where h.webhook_id = w.id and h.world = w.world) as blocked,
+                 exists (select 1 from webhook_failures f
+                     where f.webhook_id = w.id and f.world = w.world and f.gave_up)
+                     as has_given_up
+             from webhooks w
+             join worlds o on o.id = w.world
+             join event_counters e on e.world = w.world
+             where ",
+            $($condition)*
+        )
+    };
+}
+
 /// Returns webhooks that are not claimed and have an event after their cursor or a blocked subject
 /// that is due, the least recently claimed first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueWebhook>> {
     macro_rules! due {
         ($clock:literal) => {
-            concat!(
-                "select w.world, o.tenant_id, o.mode, ",
-                columns!(),
-                ", e.last,
-                     (select count(*) from webhook_holds h
-                      where h.webhook_id = w.id and h.world = w.world) as blocked,
-                     exists (select 1 from webhook_failures f
-                         where f.webhook_id = w.id and f.world = w.world and f.gave_up)
-                         as has_given_up
-                 from webhooks w
-                 join worlds o on o.id = w.world
-                 join event_counters e on e.world = w.world
-                 where w.disabled_at is null
+            select_due!(
+                "w.disabled_at is null
                      and (w.next_attempt_at is null or w.next_attempt_at <= $1)
                      and (w.claimed_until is null or w.claimed_until < ",
                 $clock,
@@ -71,17 +81,17 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueW
     conn.query(with_clock!(due)).bind(now).bind(limit).fetch_all().await
 }
 
-/// Claims those of the webhooks that are not claimed, and returns their ids.
+/// Claims those of the webhooks that are not claimed, and returns them as they are at that time:
+/// they may have changed since [`due`] found them.
 pub async fn claim(
-    conn: &mut Conn,
+    tx: &mut Conn,
     webhooks: &[WebhookId],
     (claim, now, until): (i64, Timestamp, Timestamp),
-) -> Result<Vec<WebhookId>> {
+) -> Result<Vec<DueWebhook>> {
     const CLAIM: Sql = Sql::Each {
         sqlite: "update webhooks set claim = $1, claimed_until = $2
                  where disabled_at is null and (claimed_until is null or claimed_until < $3)
-                     and id in (select unhex(value) from json_each($4))
-                 returning id",
+                     and id in (select unhex(value) from json_each($4))",
         postgres: "update webhooks set claim = $1,
                        claimed_until = date_trunc('milliseconds', clock_timestamp()) + ($2 - $3)
                    where (id, world) in (
@@ -90,13 +100,26 @@ pub async fn claim(
                            and (claimed_until is null or claimed_until < clock_timestamp())
                            and id in (select cast(value as uuid)
                                from jsonb_array_elements_text($4))
-                       for update skip locked)
-                   returning id",
+                       for update skip locked)",
     };
-    let ids: Vec<_> = webhooks.iter().map(|id| id.uuid().simple()).collect();
-    let query = conn.query(CLAIM).bind(claim).bind(until).bind(now).bind(Json(ids));
-    let claimed: Vec<(WebhookId,)> = query.fetch_all().await?;
-    Ok(claimed.into_iter().map(|(id,)| id).collect())
+    const CLAIMED: Sql = Sql::Each {
+        sqlite: select_due!("w.claim = $1 and w.id in (select unhex(value) from json_each($2))"),
+        postgres: select_due!(
+            "w.claim = $1 and w.id in (select cast(value as uuid)
+                 from jsonb_array_elements_text($2))"
+        ),
+    };
+    let ids = Json(webhooks.iter().map(|id| id.uuid().simple()).collect::<Vec<_>>());
+    tx.query(CLAIM).bind(claim).bind(until).bind(now).bind(&ids).execute().await?;
+    tx.query(CLAIMED).bind(claim).bind(&ids).fetch_all().await
+}
+
+/// Returns whether a claim is still valid. A change of the webhook ends it.
+pub async fn is_claimed(conn: &mut Conn, scope: Scope, id: WebhookId, claim: i64) -> Result<bool> {
+    let sql = "select 1 from webhooks where id = $2 and world = $1 and claim = $3";
+    let found: Option<(i32,)> =
+        conn.query(sql).bind_scope(scope).bind(id).bind(claim).fetch_optional().await?;
+    Ok(found.is_some())
 }
 
 /// Frees the claims of all processes. On SQLite, they are left over from a process that crashed.
