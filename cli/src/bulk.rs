@@ -72,7 +72,7 @@ pub struct BulkResult {
     pub exit: Exit,
 }
 
-/// What a bulk run does.
+/// The task of a bulk run.
 pub struct BulkTask {
     /// The verb of the question before many rows, as in `Assign the license to`.
     pub verb: &'static str,

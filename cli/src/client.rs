@@ -49,7 +49,7 @@ pub use refusal::cause;
 pub use tls::TlsFault;
 pub use trace::Trace;
 
-/// How many records one page of a list holds.
+/// Number of records in a page of a list.
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// licd's code for a record that is not as it was seen.
@@ -66,7 +66,7 @@ pub struct Target {
     pub ca_cert: Option<CaCert>,
     /// Collect writes instead of sending them.
     pub dry_run: bool,
-    /// What is said before the first write: where it takes effect.
+    /// Place of the first write, to print before it.
     pub place: RefCell<Option<String>>,
 }
 
@@ -128,7 +128,7 @@ impl Client {
         &self.target.key_source
     }
 
-    /// Where the first write takes effect, unless it was said before.
+    /// Returns where the first write takes effect, unless this was printed before.
     pub fn place(&self) -> Option<String> {
         self.target.place.take()
     }

@@ -129,8 +129,8 @@ impl Context {
         Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
-    /// When a record was changed last, as a person sees it; a script decides on nothing that it
-    /// saw.
+    /// Returns the time of a record's last change as a person saw it. `None` for a script, which
+    /// decides on nothing that it saw.
     pub fn seen(&self, updated_at: Timestamp) -> Option<Timestamp> {
         self.prompts.can_ask().then_some(updated_at)
     }

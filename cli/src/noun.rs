@@ -1,4 +1,4 @@
-//! What nouns share: how a record is found by its name or id, listed, and described by flags.
+//! Parts that nouns share: finding a record by its name or id, listing, and flags that describe one.
 
 mod completion_cache;
 mod elsewhere;

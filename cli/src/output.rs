@@ -64,7 +64,7 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// How tables and cards are drawn.
+    /// Returns the style of tables and cards.
     pub fn style(&self, io: &Io) -> Style {
         let (screen, color, width) = (io.terminals.stdout, self.color, io.width);
         Style { screen, color, width, headers: self.headers }
@@ -91,11 +91,11 @@ pub struct View {
     blocks: Vec<Block>,
     /// The message for an empty list.
     empty: Option<String>,
-    /// What a write changed, for a person.
+    /// Sentence for a person about the change that was made.
     changed: Option<String>,
     /// Suggested next commands.
     next: Vec<String>,
-    /// What is lost if the data cannot be printed, and the fix.
+    /// Data that are lost if they cannot be printed, and the fix.
     lost: Option<(String, String)>,
     /// Whether all data is on stdout already, as [`Listing`] prints it.
     printed: bool,

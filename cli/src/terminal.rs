@@ -1,4 +1,4 @@
-//! What the process is given: streams, environment and signals, and a person at the terminal.
+//! Interface of the process: streams, environment, signals, and prompts on a terminal.
 
 pub mod env;
 mod interruption;

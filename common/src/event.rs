@@ -83,7 +83,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why a seat was freed. Later versions may have more.
+    /// Reason why a seat was freed. Later versions may have more.
     FreedFor, "why a seat was freed" {
         /// The holder was not validated for the idle time, and another user took over the seat.
         Idle = "idle",

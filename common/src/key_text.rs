@@ -22,7 +22,7 @@ const SUFFIX: usize = 6;
 /// Ending of the keys of another service.
 const VERSION_MARK: &str = "V3";
 
-/// Why a text is not a license key.
+/// Reason why a text is not a license key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {}", self.rule())]
 pub enum MalformedKey {

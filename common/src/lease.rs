@@ -89,7 +89,7 @@ pub struct Lease {
 }
 
 string_enum! {
-    /// Why a licensed user gets no lease. Later versions may have more.
+    /// Reason why a licensed user gets no lease. Later versions may have more.
     LeaseReason, "why there is no lease" {
         /// The license has no `maxLeaseSeconds`, or the request has no `ttlSeconds`. That is
         /// required for floating seats, and for an administrator if the license offers no leases.

@@ -42,7 +42,7 @@ pub struct LeaseClaims {
     pub device: Option<DeviceName>,
 }
 
-/// Why a text is not a lease that one of the keys signed.
+/// Reason why a text is not a lease that one of the keys signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotALease {
     #[error("it is not a lease: not three parts in base64url, or not the claims of a lease")]

@@ -25,7 +25,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why a webhook is disabled. Later versions may have more.
+    /// Reason why a webhook is disabled. Later versions may have more.
     DisabledReason, "why a webhook is disabled" {
         /// An administrator disabled it.
         ByHand = "by_hand",
@@ -37,7 +37,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why a delivery failed. Later versions may have more.
+    /// Reason why a delivery failed. Later versions may have more.
     WebhookError, "why an event was not delivered" {
         /// The host has no address that webhooks may reach.
         NoPublicAddress = "no_public_address",

@@ -1,6 +1,6 @@
-//! Who a caller is and what it may do: [`gate`] checks the key of each request, [`limit`] how often a
-//! key and an address may try, [`last_uses`] notes when a key was used, and `queue_hints` in whose
-//! turn it waits.
+//! Authentication and rates: [`gate`] checks the key of each request, [`limit`] limits the rate of
+//! keys and addresses, [`last_uses`] records when a key was used, and `queue_hints` the lane in
+//! which it waits.
 
 pub mod gate;
 pub mod last_uses;

@@ -27,7 +27,7 @@ const DRAFT: &str = ".licd-backup-";
 /// The suffix of SQLite's journal next to a file that it is writing.
 const JOURNAL: &str = "-journal";
 
-/// Why a backup failed. The messages are for the operator.
+/// Reason why a backup failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(
@@ -97,14 +97,14 @@ pub async fn write(
 pub struct Restored {
     /// The size of the database in bytes.
     pub size: u64,
-    /// Where the old database is kept, if there was one.
+    /// Path under which the old database is kept, if there was one.
     pub kept: Option<PathBuf>,
     pub origin: Origin,
-    /// What licd needs secret keys for; nothing if the schema is older than this licd's.
+    /// Values that need secret keys. Empty if the schema is older than this licd's.
     pub sealed: Sealed,
 }
 
-/// What wrote the file that was restored.
+/// Program that wrote the restored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// `licd backup`.

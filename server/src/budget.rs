@@ -19,7 +19,7 @@ pub static VALIDATIONS: Budget = Budget::new(4 * 1024 * 1024);
 /// Of all other bodies, and of large answers.
 pub static REQUESTS: Budget = Budget::new(64 * 1024 * 1024);
 
-/// How many bytes requests may hold together.
+/// Memory that requests may use together, in bytes.
 pub struct Budget {
     bytes: usize,
     held: LazyLock<Mutex<Held>>,

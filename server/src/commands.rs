@@ -40,11 +40,11 @@ use url_parser::UrlParser;
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
-    /// What to log: a level (error, warn, info, debug, trace, off), optionally per module, such as
+    /// Level of the log (error, warn, info, debug, trace, off), optionally per module, such as
     /// info,sqlx=warn.
     #[arg(long, env = "LICD_LOG", value_name = "LEVEL", global = true)]
     log: Option<LogFilter>,
-    /// How to write the log, which goes to standard error.
+    /// Format of the log, which goes to standard error.
     #[arg(long, env = "LICD_LOG_FORMAT", default_value = "text", global = true)]
     pub log_format: LogFormat,
 }

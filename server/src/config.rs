@@ -24,7 +24,7 @@ pub struct Config {
     pub webhooks: WebhookSettings,
 }
 
-/// How this node sends webhooks.
+/// Settings of the sender of webhooks on this node.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookSettings {
     /// Whether this node sends nothing, for drills with a restored copy and for incidents.

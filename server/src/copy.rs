@@ -11,7 +11,7 @@ use crate::db::{Conn, Db};
 use crate::store::copy::{self as store, PORTION, Table, for_each_table};
 use crate::store::worlds;
 
-/// Why a copy failed. The messages are for the operator.
+/// Reason why a copy failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error(
@@ -44,7 +44,7 @@ pub struct TableDigest {
     pub sum: [u64; 4],
 }
 
-/// What is being done.
+/// Step of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Copying(&'static str),

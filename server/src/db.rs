@@ -40,7 +40,7 @@ pub use url::{DatabaseUrl, InvalidUrl};
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
-/// How long one step may take (connecting, running a statement, committing) before the database
+/// Maximum duration of a step (connecting, running a statement, committing) before the database
 /// counts as unavailable. PostgreSQL gets the same limit, so that it gives up too.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -69,20 +69,20 @@ pub enum Db {
     Postgres { connections: PgConnections, pooler: bool, most_reading: u32 },
 }
 
-/// How many administrative requests use PostgreSQL at the same time. The other connections are for
-/// validations, look-ups of keys and background tasks.
+/// Maximum number of administrative requests that use PostgreSQL at the same time. The other
+/// connections are for validations, look-ups of keys and background tasks.
 const POSTGRES_PERMITS: usize = 11;
-/// How many administrative requests read SQLite at the same time; the remaining reader looks up
-/// keys.
+/// Maximum number of administrative requests that read SQLite at the same time. The remaining
+/// reader looks up keys.
 const SQLITE_READ_PERMITS: usize = 3;
-/// How many administrative requests wait for SQLite's only writer at the same time. So a validation
-/// waits for at most one of them.
+/// Maximum number of administrative requests that wait for SQLite's only writer at the same time.
+/// So a validation waits for at most one of them.
 const SQLITE_WRITE_PERMITS: usize = 1;
-/// How many look-ups of keys use PostgreSQL, or SQLite, at the same time. So even a flood of
-/// unknown keys takes no connections from validations.
+/// Maximum number of look-ups of keys that use PostgreSQL, or SQLite, at the same time. So even a
+/// flood of unknown keys takes no connections from validations.
 const POSTGRES_LOOKUPS: usize = 2;
 const SQLITE_LOOKUPS: usize = 1;
-/// How many connections read for webhooks.
+/// Number of connections that read for webhooks.
 const WEBHOOK_READERS: usize = 1;
 /// The remaining connections are for new users and seats, and for background tasks.
 const _: () = assert!(
@@ -140,7 +140,7 @@ impl Db {
         }
     }
 
-    /// How many batches of validations may read at the same time.
+    /// Returns the number of batches of validations that may read at the same time.
     pub fn most_reading(&self) -> u32 {
         match self {
             Self::Sqlite(connections) => connections.most_reading(),
@@ -148,7 +148,7 @@ impl Db {
         }
     }
 
-    /// How many keys may be looked up at the same time.
+    /// Returns the number of keys that may be looked up at the same time.
     pub fn lookups(&self) -> usize {
         match self {
             Self::Sqlite(_) => SQLITE_LOOKUPS,

@@ -23,7 +23,7 @@ pub enum Error {
     TooManySeatEvents(u64),
     /// Too many texts that are no license keys; whole seconds to wait.
     TooManyWrongKeys(u64),
-    /// What is wrong with a license key.
+    /// Fault of a license key.
     LicenseKey(LicenseKeyFault),
     /// The text is the key of this license already.
     KeyOfLicense(LicenseId),
@@ -84,7 +84,7 @@ pub enum Error {
     Internal,
 }
 
-/// Why users cannot claim with a license key.
+/// Reason why users cannot claim with a license key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LicenseKeyFault {
     Mistyped,
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// What PostgreSQL answers, by its code.
+    /// Error code of PostgreSQL.
     #[derive(Debug)]
     struct Refusal(&'static str);
 

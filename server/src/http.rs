@@ -1,5 +1,5 @@
-//! What every request shares: connections, the client and the context of a request, credentials,
-//! extractors, answers, and the OpenAPI document.
+//! Parts that every request shares: connections, the client and the context of a request,
+//! credentials, extractors, answers, and the OpenAPI document.
 
 pub mod answer;
 mod app;

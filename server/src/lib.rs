@@ -119,12 +119,12 @@ pub(crate) fn start(
     (App::new(parts), [reads, writes])
 }
 
-/// How long requests in flight may take after the stop began.
+/// Time for requests in flight to end after the stop began.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long the requests that still wait may take after that, and the end of the connections.
+/// Time after that for the requests that still wait, and for the connections to end.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// How long a scrape in flight may take after the service has ended.
+/// Time for a scrape in flight to end after the service has ended.
 const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The bounds of connections for scrapes: a few monitors, and none that holds one for long.
 const SCRAPE_CONNECTIONS: ConnectionLimits = ConnectionLimits {
@@ -134,10 +134,10 @@ const SCRAPE_CONNECTIONS: ConnectionLimits = ConnectionLimits {
     write_timeout: Duration::from_secs(5),
 };
 
-/// Where metrics are shown.
+/// Listener for metrics.
 pub struct MetricsEndpoint {
     pub listener: TcpListener,
-    /// How many lines the log has lost.
+    /// Returns the number of lines that the log has lost.
     pub log_lines_lost: fn() -> u64,
 }
 

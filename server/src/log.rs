@@ -130,7 +130,7 @@ pub fn line(text: impl fmt::Display) -> bool {
     in_time(move || io::stderr().write_all(text.as_bytes())).is_some_and(|written| written.is_ok())
 }
 
-/// What `write` returns, unless it hangs.
+/// Returns the result of `write`, unless it hangs.
 fn in_time<T: Send + 'static>(write: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, written) = mpsc::channel();
     // Fails when it took too long.
@@ -139,7 +139,7 @@ fn in_time<T: Send + 'static>(write: impl FnOnce() -> T + Send + 'static) -> Opt
     written.recv_timeout(WRITE_TIMEOUT).ok()
 }
 
-/// How many lines were lost since the start.
+/// Returns the number of lines that were lost since the start.
 pub fn lines_lost() -> u64 {
     let dropped = DROPPED.get().map_or(0, ErrorCounter::dropped_lines);
     UNWRITTEN.load(Ordering::Relaxed) + dropped as u64
@@ -167,7 +167,7 @@ struct Output<W> {
     batch: Vec<u8>,
     /// A write broke off in the middle of a line, which is to be ended before the next.
     is_torn: bool,
-    /// How many lost lines were reported.
+    /// Number of lost lines that were reported.
     reported: u64,
 }
 
@@ -227,8 +227,8 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-/// How the journal of systemd learns the level of a line: it files lines without this as
-/// information. Empty if standard error is not the journal.
+/// Returns the prefix that gives the journal of systemd the level of a line. Without it, all lines
+/// count as information. Empty if standard error is not the journal.
 fn priority(level: Level) -> &'static str {
     static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
         let stderr = rustix::fs::fstat(io::stderr());

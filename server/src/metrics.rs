@@ -65,7 +65,7 @@ macro_rules! metrics {
 metrics! {
     /// Open connections of clients.
     connections: Gauge = "licd_http_connections", Gauge::default();
-    /// How many connections of clients may be open.
+    /// Maximum number of open client connections.
     connections_max: Gauge = "licd_http_connections_max", Gauge::default();
     /// Validations that were decided, by outcome: valid, or the reason why not.
     validations: Family<OutcomeLabel, Counter> = "licd_validations", Family::default();
@@ -79,13 +79,13 @@ metrics! {
     leases_unrecorded: Counter = "licd_leases_unrecorded", Counter::default();
     /// Validations that wait for a batch.
     queue_length: Family<QueueLabel, Gauge> = "licd_validation_queue_length", Family::default();
-    /// How long validations waited for their batch to begin.
+    /// Time for which validations waited for their batch to begin.
     queue_wait: Family<QueueLabel, Histogram> = "licd_validation_queue_wait_seconds",
         Family::new_with_constructor(|| Histogram::new(TIMES));
-    /// How many validations were in a batch.
+    /// Number of validations in a batch.
     batch_size: Family<QueueLabel, Histogram> = "licd_validation_batch_size",
         Family::new_with_constructor(|| Histogram::new(SIZES));
-    /// How long batches of validations took.
+    /// Duration of batches of validations.
     batch_time: Family<QueueLabel, Histogram> = "licd_validation_batch_seconds",
         Family::new_with_constructor(|| Histogram::new(TIMES));
     /// Administrative requests that wait for their turn at the database, by kind of turn.
@@ -94,7 +94,7 @@ metrics! {
     admin_permits_in_use: Family<KindLabel, Gauge> = "licd_admin_permits_in_use", Family::default();
     /// Connections to the database, by pool and state.
     pool: Family<PoolLabels, Gauge> = "licd_database_connections", Family::default();
-    /// How many connections each pool may have.
+    /// Maximum number of connections of each pool.
     pool_max: Family<PoolLabel, Gauge> = "licd_database_connections_max", Family::default();
     /// Requests to the receivers of webhooks, by outcome: delivered, or why not.
     webhook_deliveries: Family<OutcomeLabel, Counter> =
@@ -109,12 +109,12 @@ metrics! {
     webhook_pending: Gauge = "licd_webhook_pending_events", Gauge::default();
     /// By how much the clock of this node is ahead of PostgreSQL's.
     clock_offset: Gauge<f64, AtomicU64> = "licd_clock_offset_seconds", Gauge::default();
-    /// When each background task last succeeded.
+    /// Time of the last success of each background task.
     task_success: Family<TaskLabel, Gauge> =
         "licd_task_last_success_timestamp_seconds", Family::default();
-    /// How often each background task failed.
+    /// Number of failures of each background task.
     task_failures: Family<TaskLabel, Counter> = "licd_task_failures", Family::default();
-    /// How often supervised tasks panicked and were restarted.
+    /// Number of panics of supervised tasks, which are restarted.
     task_restarts: Family<TaskLabel, Counter> = "licd_task_restarts", Family::default();
     /// Keys whose last uses are only in memory.
     key_uses_unwritten: Gauge = "licd_key_uses_unwritten", Gauge::default();
@@ -252,12 +252,12 @@ impl Metrics {
         self.task_restarts.get_or_create(&TaskLabel { task }).inc_by(u64::from(is_restart));
     }
 
-    /// How many checks were dropped since the process started.
+    /// Sets the number of checks that were dropped since the process started.
     pub fn set_last_checks_dropped(&self, dropped: u64) {
         self.last_checks_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
-    /// How many log lines were lost and left out since the process started.
+    /// Sets the number of log lines that were lost and left out since the process started.
     pub fn set_log_lines(&self, lost: u64, omitted: u64) {
         self.log_lines_lost.inner().store(lost, Ordering::Relaxed);
         self.log_lines_omitted.inner().store(omitted, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net};
 
-/// How many bits of an address come before the IPv4 address in it.
+/// Number of bits before the IPv4 address in a mapped address.
 const MAPPED_PREFIX: u8 = 96;
 
 /// Addresses and networks. By default there are none.

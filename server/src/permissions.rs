@@ -1,4 +1,4 @@
-//! What other users of this machine may do with a file, and the commands that change it.
+//! Permissions of other users of this machine on a file, and the commands that change them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

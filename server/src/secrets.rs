@@ -24,7 +24,7 @@ pub use seal::{SealContext, SecretKey, SecretKeyId, key_of};
 /// Minimum time between two reads of the file.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a value cannot be sealed or opened.
+/// Reason why a value cannot be sealed or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// licd has no secret key.
@@ -46,7 +46,7 @@ fn ids(ids: &[SecretKeyId]) -> String {
     }
 }
 
-/// Why the file with the secret keys cannot be used.
+/// Reason why the file with the secret keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("{path}: {error}", path = path.display())]

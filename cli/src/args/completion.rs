@@ -19,7 +19,7 @@ use crate::terminal::{Env, env};
 /// The shells that have a completion script.
 pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
-/// What is completed, from the rooms above, which use this one.
+/// Kind of value to complete, from the modules above, which use this one.
 #[derive(Clone, Copy)]
 pub struct Definitions {
     pub grammar: fn() -> Command,
@@ -145,8 +145,8 @@ fn fitting(
     words.filter(|(word, _)| word.starts_with(&*typed)).map(candidate).collect()
 }
 
-/// What completes a record, and its description: the name, unless it is that of two records or the
-/// shell would break it at a blank.
+/// Returns the word that completes a record, and its description: the name, unless two records
+/// share it or the shell would break it at a blank.
 fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String) {
     let CachedName { id, name, about } = entry;
     let is_unique = all.iter().filter(|other| other.name == *name).count() == 1;
@@ -266,7 +266,7 @@ fn in_plural(command: Command) -> Command {
     })
 }
 
-/// What is offered without flags, of which there are many, unless there is nothing else.
+/// Removes flags from the offered words, of which there are many, unless nothing else is offered.
 fn without_flags(offered: &str) -> String {
     // Bash's script has words with blanks and line ends apart by this.
     let mark = if offered.contains('\u{b}') { '\u{b}' } else { '\n' };

@@ -47,12 +47,12 @@ pub async fn run<'a, I, T>(
     Finished { results, untried, is_interrupted: ctx.interruption.release() }
 }
 
-/// Why a run is not a success.
+/// Reason why a run is not a success.
 pub struct Shortfall {
     pub is_interrupted: bool,
-    /// How many items succeeded, failed and were not tried.
+    /// Numbers of items that succeeded, failed and were not tried.
     pub summary: String,
-    /// How to continue.
+    /// Command with which to continue.
     pub hint: Option<String>,
     /// The errors of the items that failed, and the one that ended the run.
     pub errors: Vec<Value>,

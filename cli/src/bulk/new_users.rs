@@ -14,7 +14,7 @@ use crate::noun::{did_you_mean, find_user, label, similar_users, suspicious_char
 const REQUESTS_IN_FLIGHT: usize = 4;
 /// For how many unknown users licctl asks who is similar.
 const MAX_COMPARED: usize = 25;
-/// How many unknown users a message names.
+/// Maximum number of unknown users that a message names.
 const MAX_NAMED: usize = 5;
 
 /// Flags of every command that would create unknown users.
@@ -35,7 +35,8 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// Why this may be a mistake, in sentences; empty if there is no sign of one.
+    /// Returns the reasons why this may be a mistake, in sentences. Empty if there is no sign of a
+    /// mistake.
     fn doubt(&self) -> String {
         let similar = (!self.similar.is_empty()).then(|| did_you_mean(&self.similar));
         let sentences =

@@ -1,5 +1,5 @@
-//! What is worth a word about a file of rows that can be used: columns that were left out, values
-//! that were trimmed, and what a spreadsheet may have made of an id.
+//! Remarks about a usable file of rows: columns that were left out, values that were trimmed, and
+//! ids that a spreadsheet may have changed.
 
 use std::collections::HashMap;
 
@@ -15,9 +15,9 @@ use crate::output::normalized;
 const FIELDS: [&str; 3] = ["email", "name", "metadata"];
 const OF_SERVICE: [&str; 4] = ["id", "tenantid", "createdat", "updatedat"];
 
-/// How many edits apart a column may be from a known one to be suggested for it.
+/// Maximum edit distance between a column and a known one that is suggested for it.
 const SIMILAR: usize = 2;
-/// How many values a remark names.
+/// Maximum number of values that a remark names.
 const MOST_NAMED: usize = 3;
 
 type IsOdd = fn(&str) -> bool;

@@ -15,14 +15,14 @@ use crate::noun::MetadataChange;
 use crate::output::normalized;
 use crate::terminal::unreadable;
 
-/// How many invalid rows an error shows; it counts the rest.
+/// Maximum number of invalid rows that an error shows. It counts the others.
 const MAX_SHOWN_ROWS: usize = 3;
 
 /// The columns of the user, as [`normalized`] writes them. Where a record of the service has both,
 /// its userId is the service's own id.
 pub(super) const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
 
-/// How the columns of single entries of metadata begin.
+/// Prefix of the columns for single entries of metadata.
 pub(super) const METADATA: &str = "metadata.";
 
 const NO_OBJECT: &str = "metadata must be a JSON object";
@@ -59,13 +59,13 @@ impl FromStr for ColumnMapping {
     }
 }
 
-/// What a file has.
+/// Content of a file.
 #[derive(Debug, Default)]
 pub struct UserFile {
     pub rows: Vec<UserRow>,
     /// The names of all columns.
     pub titles: BTreeSet<String>,
-    /// How many values were trimmed.
+    /// Number of values that were trimmed.
     pub trimmed: usize,
 }
 
@@ -323,7 +323,8 @@ pub(super) mod tests {
         assert!(error.contains("and 1 more"), "{error}");
     }
 
-    /// What a spreadsheet may hold: quotes, separators and line ends included.
+    /// Generates cells as a spreadsheet may contain them, including quotes, separators and line
+    /// ends.
     fn rows() -> impl Strategy<Value = Vec<(String, String)>> {
         // A line of blanks is no row.
         let user = "[a-z,;\"' ü漢]{0,8}[a-z,;\"'ü漢][a-z,;\"' ü漢]{0,3}";

@@ -182,7 +182,7 @@ impl LineCount<'_> {
     }
 }
 
-/// How many lines end within a part of a text: with `\r\n`, `\n` or `\r`.
+/// Counts the lines that end within a part of a text: with `\r\n`, `\n` or `\r`.
 fn line_ends(bytes: &[u8], from: usize, to: usize) -> usize {
     let ends = |&here: &usize| match bytes[here] {
         b'\n' => true,

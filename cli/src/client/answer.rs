@@ -67,7 +67,7 @@ pub(super) struct ApiResponse<T> {
     pub body: T,
 }
 
-/// How much of an answer is kept in memory.
+/// Maximum size of a response in memory, in bytes.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 
 /// Reads the whole answer. `is_expected` tells that licd is at this address, so that a foreign

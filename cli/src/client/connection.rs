@@ -1,4 +1,4 @@
-//! How licctl connects to a server, and which certificates it trusts.
+//! Connections to a server, and the certificates that licctl trusts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

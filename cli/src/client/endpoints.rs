@@ -55,7 +55,7 @@ pub trait Update: Record + DeserializeOwned {
 /// The endpoints of one kind of record.
 pub struct Records<'c, T> {
     client: &'c Client,
-    /// What happens to leases on seats that are taken away.
+    /// Action for leases on seats that are taken away.
     leases: Option<OnLease>,
     kind: PhantomData<T>,
 }
@@ -234,7 +234,7 @@ impl Records<'_, License> {
         self.client.get(&query.on(&format!("{}/usage", Self::path(id)))).await
     }
 
-    /// Who is assigned to a license, page by page, with at most `limit` records.
+    /// Lists the users assigned to a license, page by page, with at most `limit` records.
     pub fn assignments(
         self,
         id: LicenseId,
@@ -335,7 +335,7 @@ impl<'c> Records<'c, Webhook> {
     }
 }
 
-/// What administrators do with signing keys, which every role may read.
+/// Path of the operations that administrators have on signing keys. Every role may read them.
 const MANAGED_SIGNING_KEYS: &str = "/api/v1/admin/signing-keys";
 
 impl Records<'_, SigningKey> {
@@ -380,7 +380,7 @@ impl Client {
         self.ask("/api/v1/admin/explain", body).await
     }
 
-    /// How validations were answered, hour by hour.
+    /// Reads the outcomes of validations by hour.
     pub async fn statistics(&self, from: Timestamp) -> Result<ApiRecord<Statistics>> {
         self.get(&Query::of("from", from).on("/api/v1/admin/statistics")).await
     }

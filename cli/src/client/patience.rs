@@ -19,7 +19,7 @@ const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(2);
 /// Pauses up to this length are not noted.
 const QUIET_PAUSE: Duration = Duration::from_secs(2);
 
-/// Why a request may succeed later.
+/// Reason why a request may succeed later.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     RateLimit,
@@ -29,7 +29,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// What is said of a wait of this length.
+    /// Describes a wait of this length.
     fn words(self, wait: Duration) -> String {
         let seconds = wait.as_secs_f64().ceil();
         match self {
@@ -40,7 +40,7 @@ impl Trouble {
     }
 }
 
-/// What is known about the server, from nothing to a response.
+/// Knowledge about the server, from nothing to a response.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerKnowledge {
     /// The default server, or one that a login is about to try.

@@ -12,7 +12,7 @@ use crate::commands::prelude::*;
 use crate::terminal::Io;
 use fields::{FieldArg, body, query};
 
-/// What the server serves outside its API.
+/// Paths that the server serves outside its API.
 const OUTSIDE_THE_API: [&str; 2] = ["healthz", "readyz"];
 
 /// Send a request to any endpoint

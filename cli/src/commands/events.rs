@@ -47,7 +47,7 @@ pub enum Verb {
     Tail(tail::TailArgs),
 }
 
-/// Which events are shown. The service filters, so that no others are read.
+/// Filters for events. The service applies them, so that no other events are read.
 #[derive(Args, Clone, Default)]
 pub struct EventFilters {
     /// Only events of these types, such as seat.taken or license.*; several with commas
@@ -114,7 +114,7 @@ impl EventFilters {
     }
 }
 
-/// Which of the events that filters match are read.
+/// Range of the events that are read.
 #[derive(Default)]
 struct EventsPart {
     from: Option<Timestamp>,

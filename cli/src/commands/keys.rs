@@ -51,8 +51,8 @@ pub struct CreateArgs {
     /// Mode of the key [default: the mode of the key in use]
     #[arg(long)]
     mode: Option<Mode>,
-    /// When the key expires: its last valid day such as 2027-01-31 (to its end, UTC), or a time
-    /// such as 2027-01-31T12:00:00Z [default: never]
+    /// Time at which the key expires: its last valid day such as 2027-01-31 (to its end, UTC), or a
+    /// time such as 2027-01-31T12:00:00Z [default: never]
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Expiry>,
     /// Time until the key expires, such as 90d

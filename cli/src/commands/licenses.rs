@@ -214,7 +214,7 @@ pub fn status_cell(license: &License, terms: &Terms, now: Timestamp) -> TextCell
     }
 }
 
-/// When the license ends.
+/// Returns the cell with the end of the license.
 fn expires_cell(license: &LicenseDetails, now: Timestamp) -> TextCell {
     match license.terms.starts_with_days {
         Some(days) => TextCell::text(format!("{days} days from the first use")),

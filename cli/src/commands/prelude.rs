@@ -1,4 +1,4 @@
-//! What nearly every command uses, as cargo's own commands have it.
+//! Imports of nearly every command, as in cargo's own commands.
 
 pub use clap::{Args, Subcommand};
 

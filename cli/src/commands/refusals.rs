@@ -17,7 +17,7 @@ pub const COLUMNS: [Column; 5] = [
 /// The columns of CSV.
 const FIELDS: &str = "id userId reason licenseId hour count firstAt lastAt";
 
-/// How many records are shown unless a flag says how many or since when.
+/// Number of records that are shown unless a flag gives a number or a start.
 const DEFAULT_LIMIT: usize = 50;
 
 #[derive(Subcommand)]

@@ -15,7 +15,7 @@ pub struct KeyInUse<'a> {
     pub server: &'a Url,
     pub profile: Option<&'a str>,
     pub key_source: String,
-    /// Where the key has just been stored.
+    /// Place where the key has just been stored.
     pub place: Option<String>,
 }
 

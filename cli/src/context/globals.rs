@@ -58,7 +58,7 @@ pub struct Globals {
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// When to use colour [env: NO_COLOR]
+    /// Whether to use colour [env: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
     pub color: ColorChoice,
@@ -78,7 +78,7 @@ pub struct Globals {
     pub allow_http: bool,
 }
 
-/// When to colour output.
+/// Condition under which output is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     Auto,

@@ -33,7 +33,7 @@ impl ListFlags {
     }
 }
 
-/// How long a list may take before the terminal shows progress.
+/// Time after which a list shows progress on a terminal.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
 /// Returns the same pages, and shows the number of records of a slow list on a terminal.

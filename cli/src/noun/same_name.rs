@@ -28,8 +28,8 @@ impl SameNameFlags {
         !self.allow_duplicate
     }
 
-    /// What a command shows if one of these records has the name of the wanted one: that record, or
-    /// an error.
+    /// Returns the output of a command if one of these records has the name of the wanted one: that
+    /// record, or an error.
     pub async fn settle<T: Shown>(
         &self,
         ctx: &Context,

@@ -68,7 +68,8 @@ impl TextCell {
         )
     }
 
-    /// When something expires, if it does. What ends with a day shows a screen its last valid day.
+    /// Shows the time at which something expires. On a screen, a time that ends a day is shown as
+    /// that day.
     pub fn end(time: Option<Timestamp>, now: Timestamp) -> Self {
         let cell = Self::time_or("never", time, now);
         match time.and_then(Timestamp::last_day) {

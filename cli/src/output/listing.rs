@@ -11,7 +11,7 @@ use super::{Format, OutputOptions, to_value};
 use crate::error::Result;
 use crate::terminal::Io;
 
-/// How the records of one kind are printed.
+/// Format of the records of one kind.
 pub struct Listing<'a, T> {
     pub io: &'a Io,
     pub options: &'a OutputOptions,

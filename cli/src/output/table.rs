@@ -17,17 +17,17 @@ const COLUMN_GAP: usize = 2;
 /// The smallest width of a flexible column, so that 40 columns hold an id and a name.
 const MIN_COLUMN_WIDTH: usize = 8;
 
-/// When the long values of a column are cut.
+/// Rule for cutting the long values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shrinks {
     Never,
     /// Before any column is hidden.
     First,
-    /// When no further column can be hidden.
+    /// Cut only when no further column can be hidden.
     Last,
 }
 
-/// When a column is shown.
+/// Condition under which a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Always,
@@ -94,7 +94,7 @@ pub struct Table {
     rows: Vec<Vec<TextCell>>,
 }
 
-/// How to draw.
+/// Style of drawing.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// For a person: relative times, fitted to `width`.

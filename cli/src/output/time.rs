@@ -149,15 +149,15 @@ macro_rules! wholes {
 }
 
 wholes! {
-    /// How long licenses of a plan are valid.
+    /// Time for which licenses of a plan are valid.
     Days of ExpiresInDays in 86_400, plain true, "must be whole days up to 100y, such as 90d or 1y";
-    /// How long a license is valid past its end.
+    /// Time for which a license is valid past its end.
     Grace of GraceDays in 86_400, plain true, "must be whole days up to 1y, such as 14d";
-    /// How long the holder of a floating seat may go without a validation.
+    /// Time without a validation after which the holder of a floating seat is idle.
     IdleTime of SeatIdleMinutes in 60, plain false, "must be whole minutes from 5m to 1y, such as 90m, 12h or 30d";
-    /// How long one lease is to last.
+    /// Requested duration of a lease.
     Ttl of TtlSeconds in 1, plain false, "must be a time from 1m to 400d, such as 12h or 30d";
-    /// How long a lease lasts at most.
+    /// Maximum duration of a lease.
     LeaseTime of MaxLeaseSeconds in 1, plain false, "must be a time from 5m to 400d, such as 12h or 30d";
 }
 
@@ -169,7 +169,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// When a term that begins then ends; none if no calendar has that.
+    /// Returns the end of a term that begins then. `None` if the calendar has no such day.
     pub fn after(self, start: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Days(days) => Some(start.plus(TimeDelta::days(days.get().into()))),
@@ -197,8 +197,8 @@ impl FromStr for Term {
     }
 }
 
-/// How long a run keeps retrying without a response. `0` does not retry; any other bare number is
-/// in seconds.
+/// Time for which a run keeps retrying without a response. `0` does not retry, and any other bare
+/// number is in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience(pub Duration);
 

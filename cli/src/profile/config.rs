@@ -48,7 +48,7 @@ pub fn address(server: &Url) -> &str {
     server.as_str().trim_end_matches('/')
 }
 
-/// Where a profile's key is kept.
+/// Place where the key of a profile is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyPlace {

@@ -31,10 +31,10 @@ struct Credential {
     key: String,
 }
 
-/// Where a key was stored.
+/// Place where a key was stored.
 pub struct Stored {
     pub place: KeyPlace,
-    /// Why it is not in the system's keyring, where there is one.
+    /// Reason why the key is not in the system's keyring, if the system has one.
     pub note: Option<String>,
 }
 

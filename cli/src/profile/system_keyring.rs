@@ -8,7 +8,7 @@ use keyring::{Entry, Error as KeyringError};
 use crate::error::{Error, Exit, Result};
 
 const SERVICE: &str = "licctl";
-/// How long the keyring may take to respond.
+/// Time in which the keyring must respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The keyring that stores keys.

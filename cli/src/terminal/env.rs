@@ -7,7 +7,7 @@ use common::setting;
 
 use crate::error::{Error, Result};
 
-/// How the settings of licctl begin.
+/// Prefix of the settings of licctl.
 const OWN: &str = "LICCTL";
 
 pub const API_KEY: &str = "LICCTL_API_KEY";

@@ -19,7 +19,7 @@ pub struct Streams {
     pub height: Option<usize>,
 }
 
-/// Which of the streams are terminals.
+/// Whether each standard stream is a terminal.
 #[derive(Clone, Copy, Default)]
 pub struct Terminals {
     pub stdin: bool,

@@ -18,7 +18,7 @@ use crate::escape::{clean, cut, quote};
 /// The prompts of a run, and the command that would have needed none.
 pub struct Prompts {
     io: Rc<Io>,
-    /// Why licctl may not prompt.
+    /// Reason why licctl may not prompt.
     refusal: Option<&'static str>,
     color: bool,
     /// The command line as typed, with the answers appended.
@@ -35,7 +35,7 @@ impl Prompts {
         self.refusal.is_none()
     }
 
-    /// Why licctl cannot prompt.
+    /// Returns the reason why licctl cannot prompt.
     pub fn why_not(&self) -> &'static str {
         self.refusal.unwrap_or_default()
     }

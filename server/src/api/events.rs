@@ -32,7 +32,7 @@ pub struct ListEvents {
     from: Option<Timestamp>,
     /// Only events before this time.
     to: Option<Timestamp>,
-    /// Which events come first.
+    /// Order of the events.
     #[serde(default)]
     order: ListOrder,
 }

@@ -39,7 +39,7 @@ pub struct ReadinessQuery {
     r#for: Option<Purpose>,
 }
 
-/// What a node must be ready for.
+/// The ability that a node is asked for.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
@@ -80,7 +80,7 @@ pub async fn readyz(
     }
 }
 
-/// What a node can do at the moment.
+/// Abilities of a node at the moment.
 pub struct Abilities {
     pub validates: bool,
     pub writes: bool,

@@ -16,7 +16,7 @@ use crate::http::credentials::{Reader, Validator};
 use crate::http::extract::{Lenient, Limit, Query};
 use crate::ops::leases::{self, Issued, LeaseOptions, LeaseQuery};
 
-/// How often a request starts over because of concurrent changes.
+/// Maximum number of attempts when concurrent changes interfere.
 const ATTEMPTS: usize = 5;
 
 /// Validates, and issues a lease to who is licensed. It may be repeated, so it has no

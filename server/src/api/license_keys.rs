@@ -84,8 +84,8 @@ pub async fn revoke(
     writer.once((), |change, ()| license_keys::revoke(change, id)).await
 }
 
-/// Who has the license already gets the answer of a validation, without a lock or a turn to write,
-/// so that an application may claim at each start.
+/// A user who already has the license gets the result of a validation without a lock or a permit to
+/// write, so that an application may claim at each start.
 pub async fn claim(
     State(app): State<App>,
     Validator(caller): Validator,

@@ -127,8 +127,8 @@ pub async fn delete(
 #[schemars(inline)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteLicense {
-    /// What becomes of keys with which a user could still claim the license. Without it, they keep
-    /// the license from being deleted.
+    /// Action for keys with which a user could still claim the license. Without it, they prevent
+    /// the deletion of the license.
     keys: Option<OnKeys>,
 }
 

@@ -13,11 +13,11 @@ use crate::metrics::{KindLabel, PoolLabel, PoolLabels, QueueLabel};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a scrape reads.
+/// Sources of the metrics that a scrape reads.
 #[derive(Clone)]
 pub struct Scrape {
     pub app: App,
-    /// How many log lines were lost since the process started.
+    /// Returns the number of log lines that were lost since the process started.
     pub log_lines_lost: fn() -> u64,
 }
 

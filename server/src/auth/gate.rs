@@ -29,7 +29,7 @@ pub fn hash(key: &ApiKey) -> Hash {
     Sha256::digest(key.expose()).into()
 }
 
-/// What is known about a request's caller while the key is checked. Clones share it.
+/// Knowledge about a request's caller while the key is checked. Clones share it.
 ///
 /// A request whose batch was aborted is decided again on its own, but counts once against the rates
 /// and as one use of its key.
@@ -69,7 +69,7 @@ impl CallerInfo {
         self.0.seat_event.get().is_some_and(|allowance| allowance.wait().is_some())
     }
 
-    /// What remains of the key's rate.
+    /// Returns the remaining rate of the key.
     pub fn allowance(&self) -> Option<Allowance> {
         self.0.key.get().map(|(_, _, allowance)| *allowance)
     }
@@ -236,8 +236,9 @@ fn once(
     *counted.get_or_init(|| limiter.check_many(key, weight(user)))
 }
 
-/// How many new users one counts as. The identifier is stored eight times in tables and indexes, and
-/// SQLite pads long ones: the longest takes 25 KB, one of 255 bytes 3.7 KB with its phrases.
+/// Returns the number of new users that one counts as. The identifier is stored eight times in
+/// tables and indexes, and SQLite pads long ones: the longest takes 25 KB, one of 255 bytes 3.7 KB
+/// with its phrases.
 fn weight(user: &ExternalId) -> NonZeroU32 {
     let beyond = user.as_str().len().saturating_sub(255).div_ceil(128);
     NonZeroU32::MIN.saturating_add(beyond as u32)

@@ -13,9 +13,9 @@ use crate::db::{Db, Result};
 use crate::store::key_uses::{self, KeyUse};
 use crate::store::keys;
 
-/// How many keys one transaction writes; others can write between two.
+/// Maximum number of keys in one transaction. Other writes can run between two transactions.
 const PORTION: usize = 500;
-/// How long hourly counts are kept.
+/// Time for which hourly counts are kept.
 const RETENTION: TimeDelta = TimeDelta::days(30);
 
 /// The uses that are not written yet, one entry for each key used since the last write.
@@ -34,7 +34,7 @@ impl LastUses {
         *noted.hours.entry(hour_of(now)).or_default() += 1;
     }
 
-    /// How many keys have uses that are not written yet.
+    /// Returns the number of keys with uses that are not written yet.
     pub fn unwritten(&self) -> usize {
         self.noted.lock().len()
     }

@@ -80,7 +80,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// How many sessions each key may open in a burst, and then one per second. Each is a write.
+/// Number of sessions that a key may open in a burst, and then one per second. Each is a write.
 const SIGN_INS: NonZeroU32 = NonZeroU32::new(30).unwrap();
 
 const fn a_second(number: u32) -> Rate {
@@ -119,11 +119,11 @@ macro_rules! limits {
 }
 
 limits! {
-    /// How many requests each key may make: a burst of the given number, and then that rate. By
+    /// Maximum rate of requests of a key: a burst of the given number, and then that rate. By
     /// default 10,000 per second.
     RateLimit = 10_000;
-    /// How many users the validations of each key may create: a burst of a hundred seconds' worth,
-    /// and then that rate. By default 10,000, then 100 per second.
+    /// Maximum rate of users that the validations of a key create: a burst of a hundred seconds'
+    /// worth, and then that rate. By default 10,000, then 100 per second.
     NewUserLimit = 100;
 }
 
@@ -207,7 +207,7 @@ impl<C: Clock> Limiter<C> {
 /// The rate of all keys, as announced to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How many requests are allowed in a burst.
+    /// Number of requests in a burst.
     pub quota: u32,
     /// The whole seconds after which the burst is available again.
     pub window: u64,
@@ -220,7 +220,7 @@ impl Policy {
     }
 }
 
-/// What remains of a key's rate.
+/// Remaining rate of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     Unlimited,

@@ -1,5 +1,5 @@
-//! Where a validation, or a look-up of a key, waits: in the lane of its tenant and the queue of its
-//! key. The cost of a validation is estimated from earlier ones with that key.
+//! The lane in which a validation or a look-up of a key waits: by its tenant and its key. The cost
+//! of a validation is estimated from earlier ones with that key.
 //!
 //! The tenant of a key is known only after its look-up, which is what a validation waits for. So
 //! these hints come from earlier look-ups. They affect only the order of the queue: the key is
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::store::keys::Hash;
 
-/// How many keys are remembered. At this number, all are dropped.
+/// Maximum number of remembered keys. At this number, all are dropped.
 const MAX_KEYS: usize = 100_000;
 
 /// The lane and the queue in which a request waits, and its expected cost.

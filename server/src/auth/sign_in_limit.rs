@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-/// How many wrong keys are checked immediately, and then per minute.
+/// Number of wrong keys that are checked immediately, and then per minute.
 const WRONG_KEYS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 /// With more addresses than this, those without recent wrong keys are dropped.
 const MAX_ADDRESSES: usize = 10_000;

@@ -94,7 +94,7 @@ impl WrongKeys {
     }
 }
 
-/// How much of its allowance each caller had used with its last failure, and when that was.
+/// Failures of each caller that counted at the last one, and the time of that one.
 struct Failures<K>(Mutex<HashMap<K, (f64, Instant)>>);
 
 impl<K> Default for Failures<K> {
@@ -132,7 +132,7 @@ impl<K: Copy + Eq + Hash> Failures<K> {
     }
 }
 
-/// What is still counted of what a caller had used at a time.
+/// Returns the failures of a caller that still count at a time.
 fn left_of((used, at): (f64, Instant), per_minute: f64, now: Instant) -> f64 {
     let passed = now.saturating_duration_since(at).as_secs_f64();
     (used - passed * per_minute / 60.0).max(0.0)

@@ -58,7 +58,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Where the secret keys of the copied database are.
+    /// Names the place of the secret keys of the copied database.
     fn secret_keys(&self) -> String {
         let setting = "LICD_SECRET_KEY_FILE";
         let DatabaseUrl::Sqlite(path) = &self.from else {

@@ -63,7 +63,7 @@ async fn ask(client: &Client, url: Url) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where to reach what listens on an address, in the order in which to try.
+/// Returns the addresses at which a listener can be reached, in the order in which to try them.
 fn addresses(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let named = listen.to_socket_addrs().with_context(|| format!("cannot resolve {listen}"))?;
     let mut addresses = Vec::new();

@@ -48,9 +48,9 @@ pub fn needed_keys(sealed: &Sealed) -> Vec<String> {
     ids_of(sealed.webhooks.iter().chain(&sealed.signing_keys))
 }
 
-/// What does not work because no secret key of this machine opens it: a sentence for webhooks, and
-/// one for signing keys, without a period. Both name the keys that are needed and those in the
-/// file.
+/// Describes the features that fail because no secret key of this machine opens their secrets: a
+/// sentence for webhooks, and one for signing keys, without a period. Both name the required keys
+/// and those in the file.
 pub fn missing_keys(keys: &SecretKeys, sealed: &Sealed) -> Vec<String> {
     let has: Vec<_> = keys.ids().iter().map(ToString::to_string).collect();
     let has = match has.is_empty() {

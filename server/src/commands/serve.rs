@@ -41,18 +41,18 @@ pub struct Serve {
     database: Database,
     #[command(flatten)]
     pub secret_keys: SecretKeyFile,
-    /// How many requests each API key may make: 10000/s, 600/m, or off.
+    /// Maximum rate of requests of each API key: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
-    /// How many users the validations of each API key may create: 100/s, 600/m, or off. Bursts of
-    /// 100 seconds' worth are allowed.
+    /// Maximum rate of users that the validations of each API key create: 100/s, 600/m, or off. A
+    /// burst may have 100 seconds' worth.
     #[arg(long, env = "LICD_NEW_USERS", default_value_t, value_name = "RATE")]
     new_users: NewUserLimit,
-    /// How long events are kept: a number of days, such as 400d, or forever.
+    /// Time for which events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     pub events_keep: Retention,
-    /// How many days before a license ends events tell of it, besides the end itself and that of
-    /// its grace: 30,7,1, or off for no such events.
+    /// Days before the end of a license at which licd records an event, in addition to the events
+    /// at the end and at the end of the grace: 30,7,1, or off for none of these events.
     #[arg(long, env = "LICD_EXPIRY_NOTICES", default_value_t, value_name = "DAYS")]
     expiry_notices: ExpiryNotices,
     /// Whether this node sends webhooks: on, or off for a drill with a restored copy.

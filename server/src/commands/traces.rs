@@ -13,7 +13,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
-/// How long sending the last spans may take.
+/// Time in which the last spans must be sent.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends spans until it is dropped, when it sends the remaining ones.

@@ -28,7 +28,7 @@ const SQLITE_LOG_PAGES: &str = "25000";
 /// in the file: 64 MB, in bytes.
 const SQLITE_LOG_LIMIT: &str = "64000000";
 pub(super) const SQLITE_READERS: usize = 5;
-/// How many batches of validations read at the same time on a large machine.
+/// Maximum number of batches of validations that read at the same time.
 const MOST_READING: u32 = 8;
 /// In addition to those that read for validations.
 pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
@@ -47,7 +47,7 @@ const PLANS: [(&str, &str); 8] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
-/// How long to wait before trying a file again that another process has locked.
+/// Delay before a file that another process has locked is tried again.
 const WAL_RETRY: Duration = Duration::from_millis(20);
 
 impl Db {
@@ -169,7 +169,8 @@ pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
     })
 }
 
-/// How many batches of validations read at the same time on this machine: one for each two cores.
+/// Returns the number of batches of validations that read at the same time on this machine: one for
+/// each two cores.
 fn most_reading() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(cores / 2).unwrap_or(MOST_READING).clamp(1, MOST_READING)

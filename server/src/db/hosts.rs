@@ -17,9 +17,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::postgres::PgConnections;
 use super::{Result, with_timeout};
 
-/// How often the watch checks whether the primary still accepts writes.
+/// Interval between checks that the primary still accepts writes.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a server may take to show whether it accepts writes.
+/// Time in which a server must show that it accepts writes.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The options after `?` that the driver or licd knows. The driver ignores others, so

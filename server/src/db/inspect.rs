@@ -1,5 +1,5 @@
-//! What `licd doctor` reads from a database: on a connection of its own, whatever the schema, and
-//! without changing anything. Doctor interprets the facts.
+//! Reads the facts that `licd doctor` interprets, on a connection of its own, with any schema, and
+//! without changing anything.
 
 mod postgres;
 mod sqlite;
@@ -19,7 +19,7 @@ const WEBHOOKS: &str = "select cast(secrets as text) from webhooks order by id l
 const SIGNING_KEYS: &str = "select private_key from signing_keys where private_key is not null
      order by id limit 10000";
 
-/// What licd needs secret keys for.
+/// Values that need secret keys.
 #[derive(Default)]
 pub struct Sealed {
     /// The current secret of each webhook.
@@ -28,7 +28,7 @@ pub struct Sealed {
     pub signing_keys: Vec<Vec<u8>>,
 }
 
-/// What is sealed in a database with the schema of this licd.
+/// Returns the values that are sealed in a database with the schema of this licd.
 pub async fn sealed(url: &DatabaseUrl) -> Result<Sealed, OpenError> {
     match url {
         DatabaseUrl::Sqlite(path) => Ok(Sqlite::open(path).await?.sealed().await?),

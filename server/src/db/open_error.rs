@@ -7,7 +7,7 @@ use sqlx::migrate::MigrateError;
 use crate::error::has_code;
 use crate::permissions::quoted;
 
-/// Why a database could not be opened. The messages are for the operator.
+/// Reason why a database could not be opened. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot open the database: {0}")]

@@ -29,19 +29,19 @@ use super::{PoolState, Result, with_timeout, within_statement_timeout};
 use crate::error::has_code;
 use crate::fair::Permit;
 
-/// How long PostgreSQL may take to end what a connection that is given back was doing. One that
-/// takes longer is closed.
+/// Time in which PostgreSQL must end the work of a returned connection. A connection that takes
+/// longer is closed.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a connection may be idle and be used without a ping, which costs a round trip. A busy
-/// node pings none.
+/// Time for which an idle connection is used without a ping, which costs a round trip. A busy node
+/// sends no pings.
 const FRESH: Duration = Duration::from_millis(100);
-/// How long the answer to a ping may take. After that the connection is closed.
+/// Time in which PostgreSQL must respond to a ping. After that the connection is closed.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 /// The age at which a connection is closed: it keeps plans that it made when the tables had another
 /// size.
 pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 
-/// Where connections are lent from.
+/// Source of connections.
 #[derive(Clone)]
 pub struct PgConnections {
     pool: PgPool,
@@ -51,12 +51,12 @@ pub struct PgConnections {
 
 struct Spare {
     conn: PoolConnection<Postgres>,
-    /// When it left the pool, which closes old connections.
+    /// Time at which it left the pool, which closes old connections.
     lent: Instant,
     idle_since: Instant,
 }
 
-/// When a connection last failed in a way in which others may fail, too.
+/// Time of the last failure of a connection that may affect others.
 #[derive(Default)]
 struct LastFailures {
     /// The connection was lost.

@@ -15,7 +15,8 @@ use tempfile::NamedTempFile;
 use super::files::{folder, make_folder, with_suffix};
 use super::open_error::OpenError;
 
-/// What belongs to a database and is kept: the file, its log, and a journal that licd never makes.
+/// Suffixes of the files of a database that are kept: the file, its log, and a journal that licd
+/// never creates.
 const KEPT_SUFFIXES: [&str; 3] = ["", "-wal", "-journal"];
 /// SQLite's index of the log, which it makes again.
 const INDEX: &str = "-shm";

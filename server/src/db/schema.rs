@@ -50,14 +50,14 @@ const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
 const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
-/// How long a step waits for a table that another session is using. Requests for that table wait
-/// behind it.
+/// Time for which a step waits for a table that another session is using. Requests for that table
+/// wait behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '200ms'";
-/// How long to wait before trying a step again, so that other nodes catch up, and how much longer
-/// at most, so that nodes that migrate do not meet again.
+/// Delay before a step is tried again, so that other nodes catch up, and the maximum jitter, so
+/// that nodes that migrate do not collide again.
 const RETRY: Duration = Duration::from_secs(2);
 const RETRY_JITTER: Duration = Duration::from_secs(1);
-/// How often to log that a step is still being tried.
+/// Interval between log lines about a step that is still being tried.
 const RETRY_REPORT: Duration = Duration::from_secs(60);
 /// Migrating prepares named statements. A pooler assigns the connection to other clients next,
 /// which use the same names.

@@ -20,13 +20,13 @@ use super::{PoolState, Result, STATEMENT_TIMEOUT};
 
 pub use pool::{SqliteConn, SqlitePool, is_locked};
 
-/// How long the writer lets SQLite wait for another writing process before it repeats the
-/// statement. SQLite polls less and less often, down to ten times a second, so with a busy other
-/// process it would wait for seconds.
+/// Time for which SQLite waits for another writing process before the writer repeats the statement.
+/// SQLite polls less and less often, down to ten times a second, so with a busy other process it
+/// would wait for seconds.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 
-/// How many pages of the write-ahead log, 16 MB, make a checkpoint worthwhile. A page that is
-/// written often is then copied once.
+/// Number of pages of the write-ahead log, 16 MB, from which a checkpoint is worthwhile. A page
+/// that is written often is then copied once.
 const CHECKPOINT_PAGES: i64 = 4000;
 
 /// Number of pages of the log from which licd warns: 500 MB. SQLite cannot reset the log while a

@@ -19,7 +19,7 @@ const IMPLIED: [(&str, &[&str]); 4] = [
 ];
 const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
-/// Where the database is.
+/// Location of the database.
 #[derive(Clone)]
 pub enum DatabaseUrl {
     /// The path of the file itself, with links resolved.
@@ -33,7 +33,8 @@ impl DatabaseUrl {
         Self::Sqlite(files::resolve(path))
     }
 
-    /// How other users of this machine can read or change the files of an SQLite database.
+    /// Returns the permissions with which other users of this machine can read or change the files
+    /// of an SQLite database.
     pub fn permission_problems(&self) -> Vec<PermissionProblem> {
         match self {
             Self::Sqlite(path) => files::permission_problems(path),
@@ -52,7 +53,7 @@ impl fmt::Display for DatabaseUrl {
     }
 }
 
-/// What is wrong with a URL. No message contains any part of it.
+/// Fault of a URL. No message contains any part of the URL.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]

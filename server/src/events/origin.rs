@@ -1,4 +1,4 @@
-//! Where a change comes from: who made it, in which world, and with which request.
+//! The origin of a change: its actor, world and request.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl From<&Actor> for EventActor {
     }
 }
 
-/// Where a change comes from.
+/// Origin of a change.
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub actor: Actor,

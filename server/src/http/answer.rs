@@ -24,7 +24,7 @@ use crate::ops::idempotency::{Idempotent, Stored};
 use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
 use crate::store::{Cursor, Page};
 
-/// How many records a list reads first, when nothing is known of their length.
+/// Number of records that a list reads first, while their size is unknown.
 const FIRST_PORTION: i64 = 16;
 
 /// A record that was read, 200.

@@ -32,19 +32,19 @@ use protocol::Protocol;
 
 /// Maximum number of connections. With heads of 16 KiB they hold at most 128 MiB.
 const MAX_CONNECTIONS: usize = 8192;
-/// How many files everything else needs: the database, the log, the runtime.
+/// Number of files that everything else needs: the database, the log, the runtime.
 const RESERVED_FILES: u64 = 64;
-/// How many connections to the receivers of webhooks there are at most; where few files may be open,
-/// an eighth of these are kept for them.
+/// Maximum number of connections to the receivers of webhooks. If few files may be open, an eighth
+/// of these are kept for them.
 const WEBHOOK_FILES: u64 = 1024;
 /// Maximum number of new connections that the kernel queues, instead of the usual 128. A client
 /// without room retries after a second. Linux itself allows 4096, unless it is set otherwise.
 const BACKLOG: i32 = 4096;
-/// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
+/// Bytes of an answer that the kernel may hold for a client that does not read. Linux doubles it.
 const SEND_BUFFER: usize = 128 * 1024;
-/// How long a half-sent head may hold up the stop.
+/// Time for which a half-sent head may delay the stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
-/// How often idle connections are looked for while there is no room, or the service stops.
+/// Interval between looks for idle connections while there is no room, or the service stops.
 const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 /// A warning about connections is not repeated sooner.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
@@ -52,13 +52,13 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// Limits of connections. Tests shorten them.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// How many may be open at the same time, at least 1. None for as many as the limit on open
+    /// Maximum number of open connections, at least 1. `None` for as many as the limit on open
     /// files has room for, and at most 8192.
     pub max_connections: Option<usize>,
-    /// How long a request's head may take to arrive, from its first byte on, or from the beginning
-    /// of the connection.
+    /// Time in which a request's head must arrive, from its first byte on, or from the beginning of
+    /// the connection.
     pub head_timeout: Duration,
-    /// How long a connection is kept alive between two requests.
+    /// Time for which a connection is kept alive between two requests.
     pub idle_timeout: Duration,
     /// Each time this has passed while a client does not take all that it is sent, it must have
     /// taken 64 KiB.
@@ -76,7 +76,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// What connections have in common.
+/// Settings that all connections share.
 pub struct Settings {
     pub limits: ConnectionLimits,
     pub proxies: TrustedProxies,
@@ -218,8 +218,8 @@ impl Server {
     }
 }
 
-/// How many connections the limit on open files leaves room for, once it is as high as the system
-/// allows.
+/// Returns the number of connections for which the limit on open files has room, after it was
+/// raised as far as the system allows.
 fn room_for_connections() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {

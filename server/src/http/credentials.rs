@@ -47,7 +47,7 @@ impl Caller {
 /// A caller that may change records.
 pub struct Admin(pub Caller);
 
-/// What a caller sees that may read records.
+/// View of a caller that may read records.
 pub struct Reader(pub View);
 
 /// A caller that may read records, and whose key matters beyond that.

@@ -151,7 +151,7 @@ fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
     pairs::read(uri.query().unwrap_or("").as_bytes())
 }
 
-/// How many records a page may have.
+/// Number of records in a page.
 #[derive(Clone, Copy)]
 pub struct Limit(pub i64);
 
@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// Which records of a list come first.
+/// Order of a list.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase", expecting = "oldest or newest")]

@@ -21,7 +21,8 @@ const DEFAULT_LIMIT: i64 = 100;
 pub struct DescendingPage<T>(List<T>);
 
 impl<T> DescendingPage<T> {
-    /// What `read` finds for a page, of [`DEFAULT_LIMIT`] records if the caller sets no limit.
+    /// Returns the records that `read` finds for a page, of [`DEFAULT_LIMIT`] records if the caller
+    /// sets no limit.
     pub async fn list<F>(
         ListParams { after, limit, .. }: ListParams<T::Cursor>,
         read: impl FnOnce(Page<T::Cursor>) -> F,

@@ -22,9 +22,9 @@ use pair::{Fingerprint, Pair, PairFiles};
 
 pub use pair::TlsError;
 
-/// How often the files are looked at. A change that is there at two looks is read.
+/// Interval between looks at the files. A change that is present at two looks is read.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How long before its end a certificate is warned of, and how often while licd runs.
+/// Time before the expiry of a certificate from which licd warns, and the interval of the warnings.
 const EXPIRY_NOTICE: TimeDelta = TimeDelta::days(14);
 const EXPIRY_WARNING_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -53,7 +53,7 @@ impl Tls {
         Ok(tls)
     }
 
-    /// What a new connection is served with.
+    /// Returns the configuration for new connections.
     pub fn config(&self) -> Arc<ServerConfig> {
         self.0.pair.read().config.clone()
     }

@@ -18,7 +18,7 @@ pub struct WaitingBodies {
 }
 
 struct Places {
-    /// How many were ever taken.
+    /// Number of requests that ever waited.
     taken: u64,
     /// In the order in which they are ended. A sender that is dropped ends its request.
     open: BTreeMap<Rank, oneshot::Sender<Infallible>>,
@@ -27,7 +27,7 @@ struct Places {
 /// The standing of the request, and the order of arrival.
 type Rank = (Standing, u64);
 
-/// Why a request waits, in the order in which requests make room.
+/// Reason why a request waits, in the order in which requests make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// The response is decided, and does not depend on the rest of the body.

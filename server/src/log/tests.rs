@@ -1,4 +1,4 @@
-//! What is written, against disks and lines as they come.
+//! Tests of the lines that are written, with disks and inputs of all kinds.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn only_levels_stand_alone_in_a_filter() {
 }
 
 proptest::proptest! {
-    /// What is taken, the log takes too: it would leave out a directive that it cannot read.
+    /// Each accepted directive works: the log would leave out a directive that it cannot read.
     #[test]
     fn any_text_is_a_filter_or_an_error(
         text in "\\PC*|((info|warn|off|TRACE|licd|sqlx)?[=,\\[\\]{}a-z0-9: ]{0,6}){0,5}",

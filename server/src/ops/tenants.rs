@@ -10,7 +10,7 @@ use crate::db::{Db, Tx};
 use crate::events::NewEvent;
 use crate::store::{ids, keys, worlds};
 
-/// Why an operation on tenants failed. The messages are for the operator.
+/// Reason why an operation on tenants failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum TenantError {
     #[error("a tenant named {0} already exists")]

@@ -10,10 +10,10 @@ use crate::ops::view::View;
 use crate::ops::{plans, products};
 use crate::store::{Cursor, Page};
 
-/// How many products or plans a list of choices may have. With more, a form asks for the ID.
+/// Maximum number of products or plans in a list of choices. With more, a form asks for the ID.
 const MOST: i64 = 200;
 
-/// What a vendor sells, by name.
+/// Products and plans by name.
 #[derive(Default)]
 pub struct Catalog {
     /// None if there are too many for a list.

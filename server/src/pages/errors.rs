@@ -105,7 +105,7 @@ pub async fn form_opened(method: Method, uri: Uri) -> Result<Redirect, Error> {
     Ok(Redirect::to(&(record + &query)))
 }
 
-/// What happened, and what the visitor can do.
+/// Describes an error, and what the visitor can do.
 fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
     let plain = |title: &str, sentence: &str| Words {
         title: title.to_owned(),

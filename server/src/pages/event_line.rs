@@ -93,7 +93,7 @@ pub fn is_deletion(event: &Event) -> bool {
     )
 }
 
-/// Who did something, in words.
+/// Names the actor of an event.
 pub fn actor(actor: &EventActor) -> String {
     let name = || actor.name.clone().or_else(|| actor.id.clone()).unwrap_or_default();
     match &actor.kind {
@@ -104,7 +104,7 @@ pub fn actor(actor: &EventActor) -> String {
     }
 }
 
-/// What the event changed: each member with its value before and after.
+/// Lists the members that an event changed, with their values before and after.
 pub fn changes(event: &Event) -> Vec<String> {
     let changed = event.data.changes().into_iter().map(|(member, before, after)| {
         let (label, [before, after]) = in_words(member, [before, after]);

@@ -65,7 +65,7 @@ impl EventsFilter {
     }
 }
 
-/// What an event did to a record.
+/// Changes that an event made to a record.
 struct Changes<'a> {
     title: &'static str,
     /// Whether the record existed before, and still does.

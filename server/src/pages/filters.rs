@@ -36,7 +36,8 @@ pub fn moment<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<ShownTime> {
     Ok(ShownTime { at: at.value(), now: Timestamp::now() })
 }
 
-/// When something ends, with the distance from now: the last valid day, if it ends with the day.
+/// Shows the time at which something ends, and the distance from now. A time that ends a day is
+/// shown as that day.
 #[filter_fn]
 pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
     Ok(End(ShownTime { at: at.value(), now: Timestamp::now() }))
@@ -119,7 +120,7 @@ pub fn sentence(text: impl fmt::Display, _: &dyn Values) -> Result<String> {
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
-/// How much time is left, as in `1 day left`.
+/// Describes the time that is left, as in `1 day left`.
 #[filter_fn]
 pub fn left<T: Value<Timestamp>>(end: T, _: &dyn Values) -> Result<String> {
     let away = distance(end.value().since(Timestamp::now()));
@@ -209,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Who reads that a license ends on 26 November knows how many days that is.
+    /// A reader who sees that a license ends on 26 November knows the number of days until then.
     #[test]
     fn a_day_is_as_far_away_as_in_the_calendar() {
         let at = "2026-11-27T00:00:00Z".parse().unwrap();

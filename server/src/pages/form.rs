@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use super::Question;
 use crate::error::Error;
 
-/// Why a form that was sent has no effect yet.
+/// Reason why a form that was sent has no effect yet.
 pub enum Stop {
     /// The visitor is asked first.
     Ask(Question),
@@ -42,7 +42,7 @@ impl<F> FormState<F> {
     }
 }
 
-/// What is wrong with a form, if anything is.
+/// Faults of a form, if any.
 #[derive(Default)]
 pub struct FormError(Vec<FieldError>);
 

@@ -149,7 +149,7 @@ struct KeyCreatedPage {
     /// The address of this service, as the browser knows it.
     origin: String,
     created: CreatedKey,
-    /// When its predecessor expires, if it has one.
+    /// Time at which the key's predecessor expires, if it has one.
     old_key_ends: Option<Timestamp>,
 }
 

@@ -19,7 +19,7 @@ pub struct Layout {
     pub role: Role,
     /// Whether the session may open the tenant's other mode.
     pub may_switch: bool,
-    /// What was just done.
+    /// The last action.
     pub notice: Option<Done>,
     /// The address of the page.
     pub path: String,
@@ -122,7 +122,7 @@ pub fn sign_in(next: &str, is_lost: bool) -> String {
 
 macro_rules! notices {
     ($($name:ident = $text:literal;)*) => {
-        /// What was just done, as the address of the next page says.
+        /// The last action, as named in the address of the next page.
         #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Notice { $($name),* }

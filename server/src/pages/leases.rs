@@ -1,4 +1,4 @@
-//! What forms ask before they take a seat away that a lease holds.
+//! The questions that forms ask before they take away a seat that a lease holds.
 
 use common::{OnLease, Timestamp};
 use serde::Serialize;

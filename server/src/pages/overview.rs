@@ -29,13 +29,13 @@ use crate::ops::view::View;
 use crate::ops::{events, keys, licenses, outcomes, webhooks};
 use crate::store::Page;
 
-/// How many rows a card shows.
+/// Number of rows in a card.
 const SHOWN: usize = 8;
-/// How many of the newest refusals are read to find those to show.
+/// Number of the newest refusals that are read to find those to show.
 const READ_REFUSALS: i64 = 200;
-/// How far the overview counts licenses.
+/// Number up to which the overview counts licenses.
 const COUNTED: usize = 50;
-/// How long before its end a license is shown.
+/// Time before its end from which a license is shown.
 const EXPIRES_SOON: TimeDelta = TimeDelta::days(30);
 const HOURS: usize = 24;
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::store::{Cursor, Found, Page};
 
-/// How many rows a page has.
+/// Number of rows in a page.
 pub const ROWS: i64 = 50;
 
 /// The query of a list without filters.
@@ -19,7 +19,7 @@ pub struct Before {
     pub before: String,
 }
 
-/// How a list is divided into pages.
+/// The pages of a list.
 pub struct Paging<'a> {
     /// The cursor of this page, which is empty for the first one.
     pub cursor: &'a str,

@@ -19,7 +19,7 @@ pub fn counted(number: impl Into<i64>, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// How a badge looks, as the style sheet names it.
+/// Style of a badge, as the style sheet names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Ok,
@@ -119,7 +119,7 @@ impl SeatsBar {
     }
 }
 
-/// How much is used, if there is a limit.
+/// The used share of a limit.
 #[derive(Template)]
 #[template(
     ext = "html",

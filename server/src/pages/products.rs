@@ -16,10 +16,10 @@ use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
 use crate::store::Page;
 
-/// How many products a page of the list has, and how many plans it shows of each.
+/// Number of products in a page of the list, and number of plans shown for each.
 const LISTED_PRODUCTS: i64 = 10;
 const LISTED_PLANS: i64 = 5;
-/// How many products are compared with the name of a new one. A tenant has few.
+/// Number of products that are compared with the name of a new one. A tenant has few.
 const COMPARED: i64 = 1000;
 
 #[derive(Template)]

@@ -77,7 +77,7 @@ impl Question {
         self
     }
 
-    /// What the last button does cannot be undone, or takes effect immediately.
+    /// Marks the last button: its action cannot be undone, or takes effect immediately.
     pub fn dangerous(mut self) -> Self {
         if let Some(last) = self.choices.last_mut() {
             last.is_dangerous = true;

@@ -32,7 +32,7 @@ struct SignInPage {
     message: Message,
 }
 
-/// What the page says above the form, or next to its field.
+/// Message of the page above the form, or next to its field.
 enum Message {
     None,
     SignedOut,
@@ -40,7 +40,7 @@ enum Message {
     Ended {
         is_form_lost: bool,
     },
-    /// Why the key cannot sign in.
+    /// Reason why the key cannot sign in.
     Wrong(&'static str),
     /// The seconds to wait after too many wrong keys.
     Wait(u64),
@@ -194,7 +194,7 @@ async fn end(visitor: &Visitor) -> Result<(), Error> {
     }
 }
 
-/// What a request says about the browser and its connection.
+/// Facts about the browser and its connection in a request.
 pub struct SignInRequest {
     context: RequestContext,
     address: Option<std::net::IpAddr>,

@@ -25,7 +25,7 @@ use crate::ops::user_lookup::{self, TypedUsers};
 use crate::ops::users::{self, FoundUsers, UserQuery};
 use crate::ops::view::View;
 
-/// How many users with the same email a question shows.
+/// Maximum number of users with the same email that a question shows.
 const MOST_SIMILAR: i64 = 3;
 
 pub use assign::{assign, create_license};

@@ -55,7 +55,7 @@ impl Visitor {
         Ok(change.expecting(Expected::seen(seen)))
     }
 
-    /// What the visitor sees of the world.
+    /// Returns the view of the visitor on the world.
     pub fn view(&self) -> View {
         self.app.ops.view(self.scope)
     }

@@ -33,7 +33,7 @@ impl fmt::Display for SecretKeyId {
     }
 }
 
-/// Where a sealed value is stored. The value opens only in the same context.
+/// Place where a sealed value is stored. The value opens only in the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealContext {
     pub table: &'static str,

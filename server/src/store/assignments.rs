@@ -223,7 +223,7 @@ pub async fn page_of_license(
     Ok(rows.into_iter().map(LicenseAssignment::from).collect())
 }
 
-/// How many licenses the user has, and the id of the newest assignment.
+/// Returns the number of licenses of a user, and the id of the newest assignment.
 pub async fn count_of_user(
     conn: &mut Conn,
     scope: Scope,

@@ -15,9 +15,9 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use crate::db::Result;
 use crate::error::has_code;
 
-/// How long to wait for a writer to end its transaction.
+/// Time to wait for a writer to end its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many SQLite instructions run between two checks of `stopped`.
+/// Number of SQLite instructions between two checks of `stopped`.
 const STOP_CHECK: i32 = 1000;
 
 /// Tables that every version of licd has, and that other programs are unlikely to have.

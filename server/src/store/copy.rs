@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::db::{self, AsWritten, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
-/// How many rows are read or written at a time. PostgreSQL allows at most 65,535 values in a
+/// Number of rows that are read or written at a time. PostgreSQL allows at most 65,535 values in a
 /// statement, SQLite 32,766, and no table has more than twenty columns.
 pub const PORTION: usize = 200;
 

@@ -240,7 +240,7 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: EventId) -> Result<Option<E
     Ok(row.map(Event::from))
 }
 
-/// What tells whether an event is to be sent.
+/// Facts that decide whether an event is to be sent.
 #[derive(sqlx::FromRow)]
 pub struct Outline {
     pub sequence: i64,

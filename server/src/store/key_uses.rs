@@ -1,4 +1,4 @@
-//! How many requests each key made per hour. Every node adds its own counts.
+//! Number of requests of each key per hour. Every node adds its own counts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ pub async fn add(conn: &mut Conn, uses: &[&(KeyId, KeyUse)]) -> Result<()> {
     Ok(())
 }
 
-/// How often a key was used in the hours that began after `since`. The scope is that of the key.
+/// Counts the uses of a key in the hours that began after `since`. The scope is that of the key.
 pub async fn count(conn: &mut Conn, scope: Scope, key: KeyId, since: Timestamp) -> Result<i64> {
     let (count,): (i64,) = conn
         .query(

@@ -27,7 +27,7 @@ pub(super) use select as select_key;
 /// The SHA-256 of a key, which is stored instead of the key.
 pub type Hash = [u8; 32];
 
-/// What a key gives access to, and until when.
+/// Access that a key gives, and its end.
 #[derive(Clone, Copy, sqlx::FromRow)]
 pub struct KeyAuth {
     pub key_id: KeyId,

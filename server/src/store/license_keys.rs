@@ -125,7 +125,7 @@ pub async fn claimable(
     .await
 }
 
-/// How many keys the license has, with those that were replaced.
+/// Counts the keys of the license, including replaced ones.
 pub async fn count_of_license(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<i64> {
     let (count,): (i64,) = conn
         .query(

@@ -1,5 +1,5 @@
-//! How far the notices about the ends of licenses have come, in all worlds alike, and the licenses
-//! that are next.
+//! Progress of the notices about the ends of licenses, in all worlds alike, and the licenses that
+//! are next.
 
 use common::{LicenseDetails, LicenseId, Timestamp};
 
@@ -10,7 +10,7 @@ use crate::db::{Conn, Result, locking};
 /// A moment, and a license of those that have it: licenses are in this order.
 pub type Reached = (Timestamp, LicenseId);
 
-/// How far a kind of notice has come, locked; none if it was never begun.
+/// Locks and returns the progress of a kind of notice. `None` if it was never begun.
 pub async fn lock(conn: &mut Conn, kind: &str) -> Result<Option<Reached>> {
     conn.query(locking!("select reached_at, license_id from notices where kind = $1"))
         .bind(kind)
@@ -55,7 +55,7 @@ macro_rules! next {
     };
 }
 
-/// Which end of licenses.
+/// Kind of end of a license.
 pub enum End {
     Expiry,
     Grace,

@@ -8,7 +8,7 @@ use super::page::{scanned, stop};
 use super::{Found, Page, Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
-/// How many validations of an hour had one outcome.
+/// Number of validations of an hour that had one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeCount {
     pub hour: Timestamp,
@@ -136,7 +136,7 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
     Ok(())
 }
 
-/// Which refusals a list shows: those that match all given conditions.
+/// Filter of a list of refusals. All given conditions must match.
 #[derive(Clone, Default)]
 pub struct RefusalFilter {
     /// The caller's own identifier of the user, who may have been deleted.

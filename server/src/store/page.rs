@@ -11,7 +11,7 @@ use crate::db::{Query, Result, Row, Value};
 /// Maximum number of rows that a filtering statement examines. So it takes milliseconds even with few
 /// matches, and other requests can use the database in between.
 pub const MAX_SCAN: i64 = 10_000;
-/// How many the first one for a page looks at: mostly they are enough.
+/// Number of rows that the first statement for a page looks at. Mostly they are enough.
 const FIRST_SCAN: i64 = 500;
 
 /// Result of a statement that examines a limited number of rows.
@@ -28,7 +28,8 @@ pub struct Page<C> {
     pub cursor: C,
     pub order: Order,
     pub limit: i64,
-    /// How many rows a statement that filters them may look at. None: every row is wanted.
+    /// Maximum number of rows that a statement with a filter looks at. `None` if every row is
+    /// wanted.
     pub scan: Option<i64>,
 }
 
@@ -59,9 +60,9 @@ impl<C: Copy> Page<C> {
         Self { scan: Some(MAX_SCAN), ..self }
     }
 
-    /// What a statement found and, if it did not look at all rows, what `stop` finds. Both have to
-    /// see one state of the database: a row that came or went in between would be skipped or
-    /// repeated.
+    /// Returns the records that a statement found and, if it did not look at all rows, the cursor
+    /// that `stop` finds. Both must see one state of the database: a row that was added or removed
+    /// in between would be skipped or repeated.
     pub async fn found<T>(self, records: Vec<T>, stop: Query<'_>) -> Result<Found<T, C>>
     where
         (C,): Row,
@@ -96,7 +97,7 @@ impl Query<'_> {
 /// A page that is read by as many statements as it takes.
 pub struct Collected<T, C> {
     pub records: Vec<T>,
-    /// What the next statement is to read, until all is read.
+    /// Page that the next statement reads, until all is read.
     pub next: Option<Page<C>>,
 }
 

@@ -8,8 +8,8 @@ use super::batch_rows::{BatchRow, over_rows};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
-/// When a seat was checked, by the clock of the node, or by that of the server if they differ by ten
-/// seconds: on floating seats all nodes must agree.
+/// Time of the check of a seat, by the clock of the node, or by that of the server if they differ
+/// by ten seconds: on floating seats all nodes must agree.
 macro_rules! checked_at {
     () => {
         "case when item.time between now() - interval '10 s' and now() + interval '10 s'
@@ -157,7 +157,7 @@ pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<u64> {
     conn.query(FREE).bind(Json(seats)).execute().await
 }
 
-/// When the next seat of a license can become idle at the earliest, if that is known.
+/// Returns the earliest time at which a seat of a license can become idle, if that is known.
 pub async fn idle_at(
     conn: &mut Conn,
     scope: Scope,

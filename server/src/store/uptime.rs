@@ -1,11 +1,12 @@
-//! When licd was last known to answer. Seats become idle only while users could be validated.
+//! Time at which licd was last known to respond. Seats become idle only while users could be
+//! validated.
 
 use chrono::TimeDelta;
 use common::Timestamp;
 
 use crate::db::{Conn, Result, Sql};
 
-/// How long the record may lie behind before licd counts as away.
+/// Maximum age of the record before licd counts as away.
 pub const LONGEST_GAP: TimeDelta = TimeDelta::seconds(90);
 
 #[derive(sqlx::FromRow)]
@@ -13,7 +14,7 @@ pub struct Uptime {
     /// The time by the clock that all nodes share; none on SQLite, whose only node has its own.
     pub now: Option<Timestamp>,
     pub seen_at: Timestamp,
-    /// When licd was back after it was last away.
+    /// Time at which licd was back after its last outage.
     pub resumed_at: Option<Timestamp>,
     /// For how long it had been away.
     pub away_seconds: Option<i64>,

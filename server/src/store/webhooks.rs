@@ -10,7 +10,7 @@ use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{AsWritten, Conn, Result, Sql, locking};
 
-/// How long failures are kept.
+/// Time for which failures are kept.
 pub const FAILURES_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(30);
 
 /// A secret, sealed and in base64.

@@ -2,7 +2,7 @@
 //! so a validation that changes nothing else writes nothing. A crash loses the last few seconds of
 //! them.
 //!
-//! When a node shows a seat, it includes the checks that it has not written yet.
+//! A node that shows a seat includes the checks that it has not written yet.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -28,8 +28,17 @@ const REJECTED: [(&[&str], &str); 12] = [
     ),
 ];
 
-/// The beginnings of doc comments that refer to another line, which an editor does not show.
-const REJECTED_STARTS: [&str; 4] = ["The same ", "That of ", "Those of ", "None: "];
+/// Rejected beginnings of doc comments, with the reason.
+const REJECTED_STARTS: [(&[&str], &str); 2] = [
+    (
+        &["The same ", "That of ", "Those of ", "None: "],
+        "refers to a line that editors do not show",
+    ),
+    (
+        &["How ", "What ", "When ", "Where ", "Which ", "Who ", "Why "],
+        "is a question: write a noun that can be searched for, or what the function returns",
+    ),
+];
 
 /// The line in lower case, with single spaces instead of everything that is not a letter.
 fn words(line: &str) -> String {
@@ -66,9 +75,13 @@ fn sentences_are_plain() {
     for source in sources().into_iter().filter(|source| !is_test(&source.path)) {
         for line in source.text.lines() {
             findings.extend(findings_in(&source.path, &prose(line)));
-            let comment = line.trim_start().strip_prefix("/// ").unwrap_or_default();
-            if REJECTED_STARTS.iter().any(|start| comment.starts_with(start)) {
-                findings.push(format!("{}: refers to another line: {comment}", source.path));
+            let line = line.trim_start();
+            let comment =
+                line.strip_prefix("/// ").or(line.strip_prefix("//! ")).unwrap_or_default();
+            for (starts, why) in REJECTED_STARTS {
+                if starts.iter().any(|start| comment.starts_with(start)) {
+                    findings.push(format!("{}: {why}: {comment}", source.path));
+                }
             }
         }
     }

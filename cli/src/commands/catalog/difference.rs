@@ -52,11 +52,11 @@ pub struct CatalogStep {
     pub id: Option<String>,
     /// The fields that differ, with what they are and what the file wants.
     pub changes: Vec<(String, Value, Value)>,
-    /// What the file gives. A field that is null is cleared.
+    /// Fields in the file. A field that is null is cleared.
     fields: Map<String, Value>,
     /// The product of a plan, once it exists.
     product: Option<ProductId>,
-    /// When the record was changed last as it was compared.
+    /// Time of the record's last change when it was compared.
     seen: Option<Timestamp>,
 }
 
@@ -140,7 +140,7 @@ impl CatalogStep {
         }
     }
 
-    /// What licenses of a new plan will have.
+    /// Returns the terms that licenses of a new plan will have.
     fn terms(&self) -> String {
         const ALWAYS: [&str; 3] = ["maxSeats", "expiresInDays", "features"];
         let given = self.fields.iter().filter(|(field, value)| {

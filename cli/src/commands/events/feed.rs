@@ -15,7 +15,7 @@ use crate::terminal::Io;
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where it begins: by default with the next event.
+/// Start of the feed, by default the next event.
 #[derive(Args)]
 pub struct Beginning {
     /// Start at this time: a duration before now, a date (midnight UTC) or a time

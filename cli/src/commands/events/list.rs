@@ -6,7 +6,7 @@ use super::{EventFilters, EventsPart, Order};
 use crate::commands::prelude::*;
 use crate::output::PastTime;
 
-/// How many events are shown unless a flag says where to begin.
+/// Number of events that are shown unless a flag gives a start.
 const DEFAULT_LIMIT: usize = 50;
 
 /// List recent events, newest last

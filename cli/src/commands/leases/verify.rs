@@ -44,7 +44,7 @@ struct KeySet {
 #[serde(rename_all = "camelCase")]
 struct Verified {
     valid: bool,
-    /// Why it is not valid.
+    /// Reason why it is not valid.
     reason: Option<String>,
     /// Claims of the lease. `None` if no known key has signed it.
     claims: Option<LeaseClaims>,
@@ -88,7 +88,7 @@ async fn keys(ctx: &Context, file: Option<&str>) -> Result<Vec<Jwk>> {
     Ok(set.keys)
 }
 
-/// Why an application refuses a lease whose signature is right, if it does.
+/// Returns the reason for which an application refuses a lease with a valid signature.
 async fn objection(
     ctx: &Context,
     claims: &LeaseClaims,

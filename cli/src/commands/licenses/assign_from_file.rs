@@ -38,7 +38,7 @@ pub struct FromFile {
     pub bulk: BulkFlags,
 }
 
-/// What the flags say of every assignment.
+/// Values of the flags that apply to every assignment.
 pub struct Common {
     pub metadata: MetadataChange,
     pub first: bool,

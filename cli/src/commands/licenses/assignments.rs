@@ -32,7 +32,7 @@ impl Shown for ApiRecord<LicenseAssignment> {
         leasedUntil=/activation/leasedUntil";
 }
 
-/// When the user's seat was used last.
+/// Returns the time of the last check of the user's seat.
 fn checked(it: &LicenseAssignment, ctx: &Context) -> TextCell {
     match &it.activation {
         Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),

@@ -32,10 +32,10 @@ pub struct CreateArgs {
     /// Name of the license, such as a customer or an order
     #[arg(long)]
     name: Option<Name>,
-    /// How long the license is valid, such as 90d or 1y [default: the plan's term]
+    /// Time for which the license is valid, such as 90d or 1y [default: the plan's term]
     #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
     expires_in: Option<Days>,
-    /// When the license expires: its last valid day, such as 2027-12-31, or a time such as
+    /// Time at which the license expires: its last valid day, such as 2027-12-31, or a time such as
     /// 2028-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Expiry>,
@@ -198,7 +198,7 @@ impl Creation<'_> {
         Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
     }
 
-    /// How to continue after a failure.
+    /// Returns how to continue after a failure.
     fn advice(&self, untried: &[Step]) -> String {
         match (untried, self.new.get()) {
             ([Step::Create(next, Some(_)), ..], _) => {

@@ -9,13 +9,13 @@ use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::{joined, term_rows};
 use crate::commands::prelude::*;
 
-/// How many seats are shown.
+/// Maximum number of seats that are shown.
 const SHOWN_SEATS: usize = 25;
-/// How many assignments are read to find those without a seat.
+/// Maximum number of assignments that are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;
 /// Maximum number of license keys in the card.
 const SHOWN_KEYS: usize = 3;
-/// How many users without a seat are shown.
+/// Maximum number of users without a seat that are shown.
 const SHOWN_WAITING: usize = 10;
 
 /// Show a license, its seats, and assigned users without a seat

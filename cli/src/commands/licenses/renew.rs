@@ -75,7 +75,7 @@ impl Terms {
         Ok(Some(end).filter(|end| *end > term_ends))
     }
 
-    /// When the license ends, if its next term begins then.
+    /// Returns the end of the license if its next term begins at `start`.
     fn end_of(&self, license: &License, start: Timestamp) -> Result<Timestamp> {
         let end = match (self, self.of(license)?) {
             // The server and the dashboard renew by the plan's term in the same way.

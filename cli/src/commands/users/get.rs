@@ -24,7 +24,7 @@ const COLUMNS: [Column; 10] = [
     Column::new("VERDICT", 0),
 ];
 
-/// How many events are shown.
+/// Number of events that are shown.
 const SHOWN_EVENTS: usize = 10;
 
 /// Show a user with licenses, seats, refusals and events
@@ -116,7 +116,7 @@ fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
     Table::new(&COLUMNS).with(licenses.iter().map(row))
 }
 
-/// When the seat of the user was last used.
+/// Returns the time of the last check of the user's own seat.
 fn own_seat(ctx: &Context, license: &ExplainedLicense) -> TextCell {
     match &license.activation {
         Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),

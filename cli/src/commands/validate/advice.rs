@@ -11,7 +11,7 @@ use crate::commands::licenses::renew;
 use crate::commands::prelude::*;
 use crate::noun::FoundElsewhere;
 
-/// What is known in addition to the explanation.
+/// Facts that are known in addition to the explanation.
 pub struct AdviceInput<'a> {
     pub product: Option<ProductId>,
     /// Users similar to an unknown one.

@@ -28,7 +28,7 @@ const SHOWN_CHANGES: usize = 5;
 /// The columns of CSV, a line for each user.
 const FIELDS: &str = "userId valid reason summary checkedAt missingFeatures";
 
-/// What is asked of each user.
+/// The question about each user.
 pub struct Question<'a> {
     pub product: Option<ProductId>,
     pub expected: Option<&'a str>,
@@ -64,7 +64,7 @@ struct HoldersTable {
     license: LicenseId,
     heading: String,
     table: Table,
-    /// How many more there are.
+    /// Number of further records.
     more: i64,
 }
 
@@ -289,7 +289,7 @@ fn answer_line(explained: &Explanation) -> TextCell {
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
-/// When the license was last used, and when the user was last refused.
+/// Describes the last check of the license and the last refusal of the user.
 fn checks_line(ctx: &Context, selected: &ExplainedLicense, refusals: &[UserRefusal]) -> TextCell {
     let shown = |time| TextCell::past(time, ctx.now).shown(ctx.io.terminals.stdout).to_owned();
     let checked = match &selected.activation {

@@ -15,7 +15,7 @@ use crate::commands::prelude::*;
 use crate::noun::Printer;
 use crate::profile::is_loopback;
 
-/// How long the program has for its answer, as receivers have.
+/// Time in which the program must end, as for receivers.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// The pauses between attempts to reach it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub struct ListenArgs {
     begin: Beginning,
 }
 
-/// What a program answered.
+/// Response of a program.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ProgramResponse {

@@ -1,4 +1,4 @@
-//! How tables fit a width, and what is cut or hidden.
+//! Tests of how tables fit a width: which values are cut and which columns hidden.
 
 use super::*;
 

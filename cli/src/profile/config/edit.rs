@@ -13,7 +13,7 @@ use crate::error::{Error, Exit, Result};
 /// The settings of a profile in the file.
 const SETTINGS: [&str; 4] = ["server", "key", "mode", "ca-cert"];
 
-/// How long a change waits for another one. The slowest waits for the keyring twice.
+/// Time for which a change waits for another one. The slowest waits for the keyring twice.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A change that has begun: the folder stays locked until this is dropped.

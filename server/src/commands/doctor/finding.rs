@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
-/// How long a check may take, including what it waits for.
+/// Maximum duration of a check, including all waits.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use licd::db::{DatabaseUrl, Hosts, OpenError};
 use super::finding::{Finding, FindingState, in_time, settled};
 use super::{clock, secrets};
 
-/// How many connections a node opens.
+/// Number of connections that a node opens.
 const OF_A_NODE: i32 = 17;
 const OLDEST: i32 = 150_000;
 

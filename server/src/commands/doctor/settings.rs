@@ -18,7 +18,7 @@ const WITHOUT_FLAG: [&str; 5] = [
     environment::FILE,
     environment::READ_FROM,
 ];
-/// How similar two names must be for a suggestion; 1 means equal.
+/// Similarity from which a name is suggested; 1 means equal.
 const ALIKE: f64 = 0.8;
 
 pub fn check() -> Vec<Finding> {

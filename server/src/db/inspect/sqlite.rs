@@ -15,12 +15,12 @@ use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
 use crate::error::has_code;
 
-/// How many SQLite instructions run between two checks of the time.
+/// Number of SQLite instructions between two checks of the time.
 const CLOCK_CHECK: i32 = 1000;
 /// SQLite's code for an interrupted statement.
 const INTERRUPTED: &str = "9";
 
-/// How long to wait for other writers. A check may take a little longer.
+/// Time to wait for other writers. A check may take a little longer.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub struct Sqlite(SqliteConnection);

@@ -17,8 +17,8 @@ use crate::db::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
 use crate::error::has_primary_code;
 use crate::fair::Permit;
 
-/// How many instructions SQLite executes, in well under a millisecond, before it looks whether its
-/// statement was interrupted.
+/// Number of instructions that SQLite executes, in well under a millisecond, before it checks for
+/// an interruption.
 const INSTRUCTIONS: i32 = 10_000;
 
 /// Connections with the same settings, each for one user at a time.
@@ -110,7 +110,7 @@ pub struct SqliteConn {
     intact: bool,
 }
 
-/// What its user holds until it is returned or closed.
+/// Resources that are held until the connection is returned or closed.
 struct Held {
     pool: Arc<SqlitePool>,
     opened: Opened,

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::http::extract::Limit;
 use crate::store::Page;
 
-/// How long a chunk is, in bytes; it ends with the record that reaches this.
+/// Size of a chunk in bytes. It ends with the record that reaches this size.
 const CHUNK: usize = 64 * 1024;
 /// Maximum number of records per query.
 pub const MAX_PORTION: i64 = 500;
@@ -56,11 +56,11 @@ where
 
 /// A list that is being sent.
 struct Listing<C> {
-    /// What is read for the next chunk: one record more than is sent shows whether more follow.
+    /// Page to read for the next chunk. One record more than is sent shows whether more follow.
     page: Page<C>,
-    /// How many more the caller wants.
+    /// Number of records that the caller still wants.
     wanted: i64,
-    /// What stands before the next record: the head, then commas.
+    /// Text before the next record: the head, then commas.
     separator: String,
     tail: String,
 }

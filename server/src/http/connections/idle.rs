@@ -26,7 +26,7 @@ pub struct IdleConnections(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    /// How many were ever taken.
+    /// Number of connections that were ever accepted.
     taken: u64,
     by_order: BTreeMap<u64, IdlePlace>,
 }

@@ -1,4 +1,4 @@
-//! What is spoken on a connection: HTTP/1.1, in plain or over TLS.
+//! The protocol of a connection: HTTP/1.1, in plain or over TLS.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -34,7 +34,7 @@ use super::{ConnectionLimits, log_end, refusal};
 use crate::http::waiting::WaitingBodies;
 use crate::http::{Tls, TrustedProxies};
 
-/// How large a request's head may be, and how much of a body or an answer hyper buffers.
+/// Maximum size of a request's head, and of the part of a body or an answer that hyper buffers.
 const BUFFER: usize = 16 * 1024;
 /// The first byte of every TLS handshake, and of no request in plain HTTP.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -43,7 +43,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// plain HTTP.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=15552000");
 
-/// What all connections need.
+/// State that all connections share.
 pub struct Protocol {
     router: Router,
     proxies: TrustedProxies,
@@ -51,7 +51,7 @@ pub struct Protocol {
     limits: ConnectionLimits,
     waiting: Arc<WaitingBodies>,
     http1: http1::Builder,
-    /// How many TLS handshakes are computed at the same time.
+    /// Permits for TLS handshakes that are computed at the same time.
     handshakes: Semaphore,
     /// Each answer is its connection's last: the service stops, or others wait for a connection.
     pub is_closing: AtomicBool,

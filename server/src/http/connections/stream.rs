@@ -18,9 +18,10 @@ use tokio_util::either::Either;
 use super::idle::TrackedConnection;
 use super::{ConnectionLimits, log_end, refusal};
 
-/// How much a client must take in each `write_timeout`.
+/// Bytes that a client must read in each `write_timeout`.
 const MIN_TAKEN: usize = 64 * 1024;
-/// How long a client may go on sending after its connection was shut, so that it hears the answer.
+/// Time for which a client may continue to send after its connection was shut, so that it receives
+/// the answer.
 /// Such connections are the first that make room for others.
 const LINGER: Duration = Duration::from_secs(20);
 
@@ -38,7 +39,7 @@ pub struct Stream {
     head: Head,
     /// The client does not take what it is sent.
     stall: Option<WriteStall>,
-    /// What is sent in place of hyper's own refusal, and not yet taken by the client.
+    /// Bytes that are sent instead of hyper's own refusal, and that the client has not read yet.
     refusal: Vec<u8>,
     is_ending: bool,
     is_shut: bool,
@@ -81,7 +82,7 @@ impl Stream {
         self.refusal.extend_from_slice(refusal);
     }
 
-    /// What a poll returns that got nothing: an error once the client has taken too long.
+    /// Result of a poll without progress: an error after the client has taken too long.
     fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             let (until, reason) = match &self.stall {
@@ -107,7 +108,7 @@ impl Stream {
         }
     }
 
-    /// What a write returns of which the kernel took nothing.
+    /// Result of a write of which the kernel accepted nothing.
     fn wait_for_reader<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let timeout = self.limits.write_timeout;
         self.stall.get_or_insert_with(|| WriteStall::new(Instant::now(), timeout));
@@ -172,7 +173,7 @@ impl AsyncWrite for Stream {
         self.poll_write_vectored(cx, &[IoSlice::new(buffer)])
     }
 
-    /// What is written while no request is handled is a refusal of hyper's own.
+    /// Bytes that are written while no request is handled are a refusal of hyper's own.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -261,7 +262,7 @@ impl Drop for Stream {
 /// A client that does not take what it is sent.
 struct WriteStall {
     until: Instant,
-    /// How many bytes it took in this period.
+    /// Number of bytes that the client read in this period.
     taken: usize,
 }
 

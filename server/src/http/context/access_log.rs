@@ -20,7 +20,7 @@ const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 static STRANGERS: LazyLock<DefaultDirectRateLimiter> =
     LazyLock::new(|| RateLimiter::direct(Quota::per_second(LINES_PER_SECOND).allow_burst(BURST)));
-/// How many lines were left out, and how many of them [`report_omitted`] has reported.
+/// Number of lines that were left out, and the number of them that [`report_omitted`] has reported.
 static OMITTED: AtomicU64 = AtomicU64::new(0);
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 
@@ -100,7 +100,7 @@ pub fn report_omitted() {
     }
 }
 
-/// How many lines were left out since the process began.
+/// Returns the number of lines that were left out since the process began.
 pub fn omitted() -> u64 {
     OMITTED.load(Ordering::Relaxed)
 }

@@ -26,10 +26,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::error::Error;
 use crate::http::waiting::{Standing, WaitingBodies, hold};
 
-/// How long a caller waits for an answer, from the arrival of the request or, if that was later, of
-/// its body. Then the handler is cancelled, and its transaction rolled back.
+/// Time for which a caller waits for an answer, from the arrival of the request or, if that was
+/// later, of its body. Then the handler is cancelled, and its transaction rolled back.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an answer waits for the rest of a body, so that the connection can be kept.
+/// Time for which an answer waits for the rest of a body, so that the connection can be kept.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of bytes of an unread body that are discarded before the answer.
 const MAX_DRAINED: u64 = 16 * 1024 * 1024;
@@ -46,9 +46,9 @@ struct Observed {
 struct BodyState {
     /// The handler waits for the caller to send more.
     is_awaited: bool,
-    /// When that ended the last time.
+    /// Time at which the last wait ended.
     received_at: Option<Instant>,
-    /// What the handler did not read.
+    /// The part of the body that the handler did not read.
     rest: Option<Body>,
     /// The caller waits for `100 Continue`, which was not sent yet.
     is_held_back: bool,
@@ -88,8 +88,8 @@ impl BodyTracker {
         }
     }
 
-    /// When the handler last got a part of the body that it had to wait for: now, if it still
-    /// waits.
+    /// Returns the time at which the handler last received a part of the body for which it had to
+    /// wait. Now, if it still waits.
     fn received_at(&self, now: Instant) -> Option<Instant> {
         let state = self.0.as_ref()?.state.lock();
         if state.is_awaited { Some(now) } else { state.received_at }
@@ -198,8 +198,7 @@ mod tests {
         Instant::now() - 2 * ANSWER_TIMEOUT
     }
 
-    /// What a request gets whose answer was due long ago and whose handler reads and answers
-    /// nothing.
+    /// Returns the answer to an overdue request whose handler reads and answers nothing.
     async fn overdue_answer(request: Request) -> Response {
         let (request, body_tracker) = observe(request);
         let handler = async move {

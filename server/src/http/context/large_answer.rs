@@ -16,11 +16,11 @@ use http_body::{Frame, SizeHint};
 
 use crate::budget::{REQUESTS, Reservation};
 
-/// How large an answer is that is not counted: as nearly all validations are, so that a full budget
-/// does not refuse them. What is not counted takes 64 MiB at most, on 8,192 connections that each
-/// hold one answer beyond what the kernel takes.
+/// Maximum size of an answer that is not counted, as nearly all validations are, so that a full
+/// budget does not refuse them. Uncounted answers take at most 64 MiB, on 8,192 connections that
+/// each hold one answer in addition to what the kernel holds.
 const UNCOUNTED: u64 = 8 * 1024;
-/// What an answer counts as that is streamed: about what its current part takes.
+/// Size that a streamed answer counts as: about the size of its current part.
 const STREAMED: u64 = 128 * 1024;
 
 /// The response, or a refusal when it is large and the budget has no room for it.

@@ -17,14 +17,14 @@ use crate::error::Error;
 use crate::http::context::RequestContext;
 use crate::http::waiting::{Standing, WaitingBodies, hold};
 
-/// How many bytes of each body are not counted in the budget: more than any honest validation has.
+/// Bytes of each body that are not counted in the budget: more than any honest validation has.
 /// So a full budget does not refuse small bodies; [`WaitingBodies`] bounds what is not counted.
 const UNCOUNTED: usize = 4096;
 
-/// How long a body may take to arrive.
+/// Time in which a body must arrive.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// How large a body may be, how long it may take to arrive, and whose memory it shares.
+/// Maximum size of a body, the time in which it must arrive, and the budget for its memory.
 pub struct BodyLimit {
     size: usize,
     wait: Duration,

@@ -4,7 +4,7 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::error::Error;
 
-/// How alike two names are that mean the same, from 0 to 1.
+/// Similarity from which two names mean the same, from 0 to 1.
 const ALIKE: f64 = 0.85;
 /// Members that only licd sets.
 const SET_BY_LICD: [&str; 6] = ["id", "tenantId", "createdAt", "updatedAt", "seats", "lastUsedAt"];

@@ -25,7 +25,7 @@ struct Hidden {
     /// effect once.
     #[serde(default)]
     once: Option<String>,
-    /// When the record that the form shows had been changed last.
+    /// Time of the last change of the record when the form was shown.
     #[serde(default)]
     seen: Option<String>,
     /// Whether a question about the lease on a seat was confirmed.

@@ -74,8 +74,8 @@ pub fn describe(components: &mut Components) {
         "What remains of it: `r` is `RateLimit-Remaining`, `t` is `RateLimit-Reset`.",
         json_schema!({ "type": "string", "examples": [r#""key";r=9999;t=1"#] }),
     );
-    add(limit, false, "How many requests are allowed in a burst.", number(1));
-    add(remaining, false, "How many requests are allowed now.", number(0));
+    add(limit, false, "Number of requests in a burst.", number(1));
+    add(remaining, false, "Number of requests that are allowed now.", number(0));
     add(
         reset,
         false,

@@ -1,4 +1,4 @@
-//! What extractors read from a request: parameters, bodies and keys, with the refusals of each.
+//! Descriptions of extractors: parameters, bodies and keys, with the refusals of each.
 
 use aide::OperationInput;
 use aide::generate::GenContext;

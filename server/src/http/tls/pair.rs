@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use crate::small_file;
 
-/// Why a certificate and key cannot be used. What the files hold is in no message.
+/// Reason why a certificate and key cannot be used. No message contains content of the files.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{0} cannot be read")]
@@ -41,7 +41,7 @@ pub enum TlsError {
     Unusable(PathBuf, PathBuf, #[source] rustls::Error),
 }
 
-/// Where a certificate and its key are.
+/// Paths of a certificate and its key.
 #[derive(Debug)]
 pub struct PairFiles {
     pub certificate: PathBuf,
@@ -55,8 +55,9 @@ pub struct Pair {
     pub expires_at: Timestamp,
 }
 
-/// What differs when a file was written or replaced, or a link to it was changed: device, inode,
-/// length, and the time of the last change, which users cannot set. `None` for a missing file.
+/// Values that differ after a file was written or replaced, or a link to it was changed: device,
+/// inode, length, and the time of the last change, which users cannot set. `None` for a missing
+/// file.
 pub type Fingerprint = [Option<(u64, u64, u64, i64, i64)>; 2];
 
 impl PairFiles {

@@ -23,7 +23,7 @@ pub async fn refused_users(view: View, license: &LicenseWithSeats) -> Result<Str
     })
 }
 
-/// Who gets a license back that is activated.
+/// Returns the users who get a license back when it is activated.
 pub async fn returning_users(view: View, license: &LicenseWithSeats) -> Result<String, Error> {
     Ok(match users(view, license).await? {
         0 => "No user has it.".to_owned(),

@@ -27,7 +27,7 @@ use crate::pages::{
     edit_conflict, end_of_day, optional, required,
 };
 
-/// What a form does, as the last part of its address says.
+/// Action of a form: the last part of its address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Name,
@@ -133,7 +133,7 @@ struct SentForm<'a> {
     visitor: &'a Visitor,
     id: LicenseId,
     fields: &'a Fields,
-    /// When the license was last changed, as the form showed it.
+    /// Time of the license's last change when the form was shown.
     seen: Option<Timestamp>,
     drops_leases: bool,
 }
@@ -356,7 +356,7 @@ fn brief(features: &[&str]) -> String {
     if Done::fits(&names) { names } else { counted(features.len() as i64, "feature") }
 }
 
-/// What an assignment means for the user, given the license after it.
+/// Describes the effect of an assignment for the user, given the license after it.
 pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
     let status = license.effective_status(Timestamp::now());
     match license.seats.allowed {

@@ -23,7 +23,7 @@ const OVER: &str = "expired";
 /// The choice for the seats.
 const FULL: &str = "full";
 
-/// What "soon" means.
+/// Time before its end from which a license expires "soon".
 const SOON_DAYS: Duration = Duration::days(30);
 
 #[derive(Template)]
@@ -49,12 +49,12 @@ pub struct ListQuery {
     expiry: String,
     /// `full`: only active licenses without a free seat.
     seats: String,
-    /// How the id ends.
+    /// The last characters of the id.
     end: String,
     before: String,
 }
 
-/// What to search for, and in which order.
+/// Search terms and order.
 enum LicenseSearch {
     /// By their ends, soonest first.
     Ending(ExpiryFilter),

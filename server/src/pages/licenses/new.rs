@@ -18,7 +18,7 @@ use crate::pages::{
     Editor, FormError, FormState, Layout, Notice, Stop, Visitor, all, once, optional, page,
 };
 
-/// How much text of a form a link may hold.
+/// Maximum length of the text of a form in a link.
 const LONGEST_IN_ADDRESS: usize = 2000;
 
 #[derive(Template)]

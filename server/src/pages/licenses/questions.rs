@@ -1,5 +1,4 @@
-//! What the forms of a license ask before they do something drastic: the question, as the reason why
-//! the form stops.
+//! The questions that the forms of a license ask before a drastic change.
 
 use crate::error::Error;
 use chrono::TimeDelta;

@@ -23,10 +23,10 @@ use crate::pages::{
 };
 use crate::store::Page;
 
-/// How many users each of the two lists shows.
+/// Maximum number of users in each of the two lists.
 const USERS: i64 = 20;
 
-/// How many of its events the page shows.
+/// Number of events that the page shows.
 const EVENTS: i64 = 10;
 
 #[derive(Template)]
@@ -49,7 +49,7 @@ struct LicensePage {
     refused_users: String,
     /// The next term, if the license ends and its plan has one.
     renewal: Option<Term>,
-    /// What a form that was refused did not do.
+    /// The action that a refused form did not perform.
     title: &'static str,
     form: FormState<Fields>,
 }
@@ -104,9 +104,9 @@ pub struct Fields {
     pub plan_id: String,
     /// The path of the page to return to, if the form is on another one.
     pub back: String,
-    /// When the license was last changed, as the form showed it. A question passes it on.
+    /// Time of the license's last change when the form was shown. A question passes it on.
     pub seen: String,
-    /// What the visitor was asked, and confirmed.
+    /// The questions that the visitor has confirmed.
     pub confirmed: String,
 }
 

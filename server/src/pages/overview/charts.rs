@@ -32,7 +32,7 @@ fn day_start(time: Timestamp) -> Timestamp {
     time.plus(-chrono::Duration::milliseconds((time.millis() % DAY_MILLIS) as i64))
 }
 
-/// How many validations were valid, and refused for each of [`REASONS`].
+/// Numbers of valid validations, and of refused ones for each of [`REASONS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub valid: i64,
@@ -69,7 +69,7 @@ impl Counts {
 #[derive(Template)]
 #[template(path = "overview_chart.html")]
 pub struct Chart {
-    /// What the addresses of the mode begin with.
+    /// Prefix of the addresses of the mode.
     base: String,
     id: &'static str,
     title: &'static str,

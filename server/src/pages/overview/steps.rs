@@ -26,7 +26,7 @@ pub struct Step {
     hint: &'static str,
     /// The name of the record, if the step is done.
     done: Option<String>,
-    /// Where to do it, if it is the next step.
+    /// Address at which to do it, if it is the next step.
     path: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What the search for users finds besides users: other records by their ID, licenses by their names
-//! or the part of the ID that pages show, keys by how they begin, license keys by how they end,
+//! Records other than users that the search for users finds: records by their ID, licenses by their
+//! names or the part of the ID that pages show, keys by their prefix, license keys by their ending,
 //! products by their names.
 
 use std::str::FromStr;

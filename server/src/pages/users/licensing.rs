@@ -1,4 +1,4 @@
-//! How to give a user a license on the user's page: a new one, or an existing one.
+//! The part of the user's page that gives the user a license: a new one, or an existing one.
 
 use common::LicenseWithSeats;
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,18 @@ use crate::pages::catalog::Catalog;
 use crate::pages::{FormState, once};
 use crate::store::Page;
 
-/// How many licenses a search shows.
+/// Maximum number of licenses that a search shows.
 const SHOWN_LICENSES: usize = 10;
 
 /// The query of a user's page.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct LicensingQuery {
-    /// How the id of the license to give ends.
+    /// The last characters of the id of the license to give.
     pub license: String,
 }
 
-/// What the page offers.
+/// Choices that the page offers.
 pub struct Licensing {
     pub catalog: Catalog,
     pub create: FormState<CreateForm>,

@@ -27,7 +27,7 @@ use crate::pages::{
 };
 use crate::store::Page;
 
-/// How many of the user's last events are shown.
+/// Number of the user's last events that are shown.
 const SHOWN_EVENTS: i64 = 10;
 
 #[derive(Template)]
@@ -111,12 +111,12 @@ fn seats(license: &ExplainedLicense) -> SeatsBar {
     SeatsBar::of(&Seats { used: license.seats_used, allowed: license.license.max_seats })
 }
 
-/// How many seats a higher limit adds.
+/// Returns the number of seats that a higher limit adds.
 fn added_seats(license: &License, limit: &MaxSeats) -> i32 {
     limit.get() - license.max_seats.map_or(0, MaxSeats::get)
 }
 
-/// How many users hold a seat besides those that the remedy names.
+/// Counts the users who hold a seat in addition to those that the remedy names.
 fn other_holders(license: &ExplainedLicense, remedy: &Remedy) -> i64 {
     i64::from(license.seats_used) - remedy.holders.len() as i64
 }

@@ -22,7 +22,7 @@ use crate::pages::{
 };
 use crate::store::Page;
 
-/// How many failures the page shows.
+/// Number of failures that the page shows.
 const FAILURES: i64 = 20;
 /// The choices for what is sent again: the value in the form, in hours, and the label.
 const RANGES: [(&str, &str); 3] =
@@ -96,7 +96,7 @@ pub async fn update(
     visitor.respond(updated, again).await
 }
 
-/// What a button does.
+/// Action of a button.
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Act {
@@ -122,7 +122,7 @@ pub struct ActForm {
     /// The sequence of the last event that is skipped.
     #[serde(default)]
     after: String,
-    /// How long the former secret signs too: one of [`OVERLAPS`].
+    /// Time for which the old secret signs too: one of [`OVERLAPS`].
     #[serde(default)]
     overlap: String,
 }

@@ -47,7 +47,7 @@ fn with_seats(rows: Vec<CountedLicense>) -> Vec<LicenseWithSeats> {
     rows.into_iter().map(LicenseWithSeats::from).collect()
 }
 
-/// Which expiring licenses a list shows: those that match all given conditions.
+/// Filter of a list of expiring licenses. All given conditions must match.
 #[derive(Clone, Copy)]
 pub struct ExpiryFilter {
     pub product: Option<ProductId>,

@@ -8,7 +8,7 @@ use crate::store::page::{paged, scanned, stop};
 use crate::store::phrases::{self, Named, Search};
 use crate::store::{MANY_FOUND, Page, Scope};
 
-/// Which licenses a list shows: those that match all given conditions.
+/// Filter of a list of licenses. All given conditions must match.
 #[derive(Clone, Default, PartialEq)]
 pub struct LicenseFilter {
     pub plan: Option<PlanId>,
@@ -242,7 +242,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// How many licenses a statement looks at.
+    /// Limits the number of licenses that a statement looks at.
     pub fn scan(&self, filter: &LicenseFilter, page: Page<LicenseId>) -> Page<LicenseId> {
         let none = LicenseFilter::default();
         let found = match self {

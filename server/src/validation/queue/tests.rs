@@ -260,7 +260,7 @@ async fn a_panic_fails_only_its_batch() {
     assert_eq!(held.submit(7).await, Ok(7));
 }
 
-/// When the queue is dropped, the worker handles the waiting requests and ends.
+/// The worker handles the waiting requests and ends after the queue is dropped.
 #[tokio::test]
 async fn waiting_requests_are_handled_at_the_end() {
     let (held, first) = Held::busy(|_| Ok(())).await;

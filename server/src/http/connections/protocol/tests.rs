@@ -25,7 +25,7 @@ impl ResolvesServerCert for Counter {
     }
 }
 
-/// What a client says first.
+/// Returns the first message of a client.
 fn hello() -> Vec<u8> {
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
@@ -38,7 +38,7 @@ fn hello() -> Vec<u8> {
     hello
 }
 
-/// How many handshakes a client costs that says hello, and then stays or goes.
+/// Counts the handshakes that a client costs which sends a hello, and then stays or leaves.
 async fn handshakes(stays: bool) -> usize {
     let counter = Arc::new(Counter::default());
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
