@@ -36,7 +36,7 @@ REFUSALS = {
         "from|to",
         "must not be in the future|must not be after|must be before|at most",
     ),
-    "a member is not set and cleared at once": (
+    "a member is not set and cleared in one request": (
         "invalid_request",
         ".*",
         "cannot be both set and cleared",
@@ -121,7 +121,7 @@ def filter_failure(context, failure, case, response):
 
 
 def send(method, path, body):
-    """Sends a request beside those of the fuzzer."""
+    """Sends a request in addition to those of the fuzzer."""
     headers = {
         "Authorization": f"Bearer {os.environ['LICD_KEY']}",
         "Content-Type": "application/json",
@@ -163,7 +163,7 @@ def license_key():
 
 
 def signing_key(state):
-    """That in this state, once somebody has created the first ones."""
+    """Returns a record in this state, after the first ones were created."""
     return next((it["id"] for it in listed("signing-keys", "") if it["state"] == state), None)
 
 
@@ -174,7 +174,7 @@ def rotate():
     return signing_key("retired")
 
 
-# Where nobody listens.
+# An address without a listener.
 NOBODY = "http://127.0.0.1:9/"
 product = create("products", name="Studio")
 plan = create("plans", productId=product, name="Team")

@@ -86,7 +86,7 @@ def find(look):
 
 
 def refused(error, call, *arguments, **options):
-    """The failure that a call is answered."""
+    """Returns the failure of a call."""
     with pytest.raises(error) as raised:
         call(*arguments, **options)
     failure = raised.value.data
@@ -344,7 +344,7 @@ def test_leases(licd):
 
 
 def test_webhooks(licd):
-    # Nobody listens there.
+    # No receiver listens there.
     new = models.CreateWebhook(url="http://127.0.0.1:9/", types=["product.*"])
     created = licd.webhooks.create_webhook(new).data
     assert isinstance(created, models.CreatedWebhook) and created.secret.startswith("whsec_")

@@ -1,6 +1,6 @@
-// The generated TypeScript client talks to licd through every operation. `run` compiles this beside
-// the client, starts licd, and sets LICD_URL and LICD_KEY, and LIMITED_LICD_… for one that takes a
-// single request.
+// The generated TypeScript client talks to licd through every operation. `run` compiles this with
+// the client, starts licd, and sets LICD_URL and LICD_KEY, and LIMITED_LICD_… for one that accepts
+// a single request.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -340,7 +340,7 @@ test('leases', async () => {
 });
 
 test('webhooks', async () => {
-    // Nobody listens there.
+    // No receiver listens there.
     const createWebhook = { url: 'http://127.0.0.1:9/', types: ['product.*'] };
     const created: licd.CreatedWebhook =
         (await api.webhooks.createWebhook({ createWebhook })).data;

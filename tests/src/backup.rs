@@ -25,7 +25,7 @@ fn url(path: &Path) -> String {
     format!("sqlite://{}", path.display())
 }
 
-/// A pipe: whoever opens it waits for the other end.
+/// Creates a pipe. A program that opens it waits for the other end.
 pub fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
@@ -50,7 +50,8 @@ async fn a_backup_of_a_busy_service_is_whole_and_restores() {
         caller.assign(&license, &name).await.data();
         caller.validate(&name).await.data();
     };
-    // No more at once than are answered in time on a slow disk.
+    // A slow disk must still serve all of these in time, so the number of simultaneous requests is
+    // limited.
     stream::iter(0..50).for_each_concurrent(20, |n| enter(format!("early-{n}"))).await;
     let storm = stream::iter(0..200).for_each_concurrent(20, |n| enter(format!("late-{n}")));
     let (_, taken) = tokio::join!(storm, backup::write(&live, &saved, pending()));
@@ -148,7 +149,8 @@ async fn leftovers_of_killed_backups_are_swept() {
     assert_eq!(files(folder.path()), [&busy[..], &["live.db", "saved.db"]].concat());
 }
 
-/// Where others may put files too, what they call a draft is left alone, and holds nobody up.
+/// In a folder where other users may write, their files with the name of a draft are not touched, and
+/// delay no backup.
 #[tokio::test]
 async fn what_others_left_in_the_folder_holds_no_backup_up() {
     let folder = TempDir::new().unwrap();
@@ -188,7 +190,7 @@ async fn nothing_of_licd_makes_no_backup() {
     assert_eq!(files(folder.path()), ["empty.db", "other.db", "pipe"]);
 }
 
-/// An interrupted backup goes, with all that SQLite put beside it.
+/// An interrupted backup is deleted, with all files that SQLite created next to it.
 #[tokio::test]
 async fn an_interrupted_backup_leaves_nothing() {
     let folder = TempDir::new().unwrap();

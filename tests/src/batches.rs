@@ -1,5 +1,5 @@
 //! One batch of validations with keys of several tenants, modes, roles and states, for users of the
-//! same name. Each is answered as if it were alone.
+//! same name. Each gets the same result as in a batch of its own.
 //!
 //! HTTP does not control what shares a batch, so the requests go to the hot path directly.
 
@@ -122,7 +122,7 @@ async fn each_key_is_answered_as_if_alone() {
 }
 
 /// A key that is revoked between the two batches has no effect, not even a new user. Another key
-/// creates the user all the same.
+/// creates the user anyway.
 #[tokio::test]
 async fn a_key_that_is_revoked_meanwhile_creates_nobody() {
     let app = App::start().await;

@@ -2,9 +2,9 @@
 //! one after the other against one licd, as a reader meets them, and any other page against an empty
 //! one. A block that names a file behind its language is saved for the commands that follow.
 //!
-//! An id of a page stands for the one that licd gives in its place; times differ in every run. With
-//! `LICD_TEST_PAGES=write` the pages get what the commands print. What needs other languages than
-//! the shell runs in `tests/clients/snippets`.
+//! An id on a page stands for the id that licd returns in its place, and times differ in each run.
+//! With `LICD_TEST_PAGES=write` the pages get the output of the commands. Code in other languages
+//! than the shell runs in `tests/clients/snippets`.
 
 use std::collections::BTreeMap;
 use std::{env, fs};

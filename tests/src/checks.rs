@@ -1,5 +1,5 @@
-//! The times of the last checks, which are written behind the answers: shown at once where they were
-//! made, elsewhere some seconds later, and never of another seat.
+//! The times of the last checks, which are written after the responses: shown immediately by the
+//! node that made them, some seconds later by others, and never for another seat.
 
 use chrono::TimeDelta;
 use common::{Activation, Timestamp};
@@ -42,8 +42,8 @@ async fn the_node_that_answered_shows_the_check_at_once() {
     assert_eq!(events.list()[0]["data"]["object"], answered, "as it was when it was freed");
 }
 
-/// The seat that a person is told to free first is that of who was not seen for longest, by what
-/// this node knows.
+/// The remedy names the seat whose holder was not seen for the longest time, by the knowledge of
+/// this node.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_least_recently_checked_comes_first_in_the_dashboard() {
     let app = App::start().await;

@@ -69,7 +69,7 @@ async fn lists_go_on_after_a_restart_with_an_earlier_clock() {
     }
 }
 
-/// The same for seats, which no database key orders.
+/// Lists of seats, which no database key orders.
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_go_on_after_a_restart_with_an_earlier_clock() {
     let (database, key) = (TestDatabase::ready().await, first_key());

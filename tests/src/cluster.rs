@@ -126,7 +126,7 @@ impl Cluster {
         self.run("pg_ctl", &["start", "-D", &data, "-l", &log, "-o", &port, "-w", "-s"]);
     }
 
-    /// Ends all its processes at once, as a crash does.
+    /// Ends all its processes immediately, like a crash.
     pub fn crash(&self) {
         self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "immediate", "-s"]);
     }
@@ -214,7 +214,7 @@ fn programs() -> PathBuf {
         })
 }
 
-/// Root hands the cluster to `postgres`, or else to `nobody`; anyone else keeps it.
+/// Returns the user that owns the cluster. Tests that run as root give it to another user.
 fn owner() -> Option<Owner> {
     let id = |args: &[&str]| -> Option<u32> {
         let output = Command::new("id").args(args).output().unwrap();

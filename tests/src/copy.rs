@@ -164,7 +164,7 @@ async fn metadata_stays_as_it_was_written() {
     }
 }
 
-/// When the target does not answer the commit, the outcome is unknown.
+/// If the target does not respond to the commit, the outcome is unknown.
 #[tokio::test]
 #[ignore = "needs PostgreSQL, whose connections can be cut"]
 async fn a_commit_that_is_not_confirmed_is_not_called_undone() {
@@ -200,7 +200,7 @@ async fn times_are_stored_as_licd_stores_them() {
     assert_eq!(found.fetch_one::<(i64,)>().await.unwrap(), (1,));
 }
 
-/// More rows than are moved at once, while others write: the copy is of one moment.
+/// The copy shows one moment, even of more rows than are moved at a time, while others write.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_is_of_one_moment() {
     let app = App::start().await;
@@ -209,7 +209,8 @@ async fn a_copy_is_of_one_moment() {
         app.assign(&license, &name).await.data();
         app.validate(&name).await.data();
     };
-    // Not all at once: on a busy machine the last would wait for a connection until they get a 503.
+    // Limited, because on a busy machine the last requests would wait for a connection until they
+    // get a 503.
     let together = |names: Vec<String>| stream::iter(names).for_each_concurrent(8, enter);
     together((0..450).map(|n| format!("early-{n}")).collect()).await;
     let folder = TempDir::new().unwrap();
@@ -221,7 +222,7 @@ async fn a_copy_is_of_one_moment() {
             let seats = "select cast(sum(seats_used) as bigint) from licenses";
             let seats = number(&file, seats).await;
             assert_eq!(seats, number(&file, "select count(activation_id) from assignments").await);
-            assert!(seats >= 450, "all that was answered before: {seats}");
+            assert!(seats >= 450, "all acknowledged seats: {seats}");
             file.close().await;
         }
     };

@@ -45,7 +45,7 @@ async fn is_fit_for_everyone(browser: &Browser, path: &str) {
     is_fit(browser).await;
 }
 
-/// The same of the page that is open, which may be the answer to a form.
+/// Checks the current page, which may be the response to a form.
 async fn is_fit(browser: &Browser) {
     let path = browser.path().await;
     browser.is_accessible().await;

@@ -1,5 +1,5 @@
-//! `licd doctor`: what it finds on a sound database, and on one with each fault. What only one of
-//! the two databases can have is in `host::doctor` and in `cluster::doctor`.
+//! `licd doctor`: its findings on a sound database, and on one with each fault. Faults of only one
+//! of the two databases are in `host::doctor` and in `cluster::doctor`.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::harness::{App, SECRET_KEY, TestDatabase};
 use crate::nodes::process::{Process, command, first_key, licd};
 
-/// What the doctor printed.
+/// Output of the doctor.
 #[derive(Debug)]
 pub struct Examination {
     pub code: Option<i32>,
@@ -52,8 +52,7 @@ impl Examination {
     }
 }
 
-/// All is well beside a licd that serves. PostgreSQL for tests runs without fsync, so it is sound
-/// but for that.
+/// No findings while a licd serves. PostgreSQL for tests runs without fsync, which is the only one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sound_database_has_no_problem() {
     let (database, key) = (TestDatabase::ready().await, first_key());
@@ -73,7 +72,7 @@ async fn a_sound_database_has_no_problem() {
     assert!(licd.stop().success());
 }
 
-/// Without the keys of their secrets webhooks wait, and nobody notices.
+/// Without the keys of their secrets webhooks wait, and no one notices.
 #[tokio::test]
 async fn the_keys_of_sealed_secrets_are_looked_for() {
     let app = App::with_webhooks().await;
@@ -112,7 +111,7 @@ async fn change(database: &TestDatabase, statement: &'static str) {
     db.close().await;
 }
 
-/// The schema is compared with that of this licd, and left alone.
+/// The schema is compared with that of this licd, and not changed.
 #[tokio::test]
 async fn another_schema_is_a_problem() {
     for (version, said) in [

@@ -72,8 +72,8 @@ fn build_shim(source: &str, folder: &Path) -> PathBuf {
     shim
 }
 
-/// Writes fail with 503, reads succeed, who holds a seat is validated, and the first request after
-/// the fault succeeds.
+/// Writes fail with 503, reads succeed, seat holders are validated, and the first request after the
+/// fault succeeds.
 async fn heals_after(fault: &str) {
     let disk = Disk::start();
     let admin = &disk.admin;
@@ -141,7 +141,7 @@ async fn a_failed_sync_heals_with_the_first_request() {
     heals_after("S").await;
 }
 
-/// Writes to an unlinked file would be lost, so no write is answered as done.
+/// A write to an unlinked file would be lost, so no write is acknowledged.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_was_moved_or_replaced_is_not_written() {
     let disk = Disk::start();
@@ -164,8 +164,8 @@ async fn a_file_that_was_moved_or_replaced_is_not_written() {
     assert!(disk.node.stop().success());
 }
 
-/// What is written to a deleted log is lost in a crash, so no write is answered as done. Whoever
-/// stops licd as its log line says loses nothing.
+/// A write to a deleted log is lost in a crash, so no write is acknowledged. An operator who stops
+/// licd as its log line says loses nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_log_nothing_is_written_and_nothing_lost() {
     let folder = TempDir::new().unwrap();

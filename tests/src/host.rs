@@ -131,7 +131,7 @@ async fn a_first_key_that_cannot_be_shown_is_not_made() {
     assert!(licd.stop().success());
 }
 
-/// Nor any other key, which nobody could revoke who does not know of it.
+/// licd creates no other key either, because no one would know that it must be revoked.
 #[tokio::test]
 async fn a_key_that_cannot_be_printed_is_not_made() {
     let database = TestDatabase::empty().await;
@@ -266,7 +266,7 @@ async fn every_end_of_a_demo_leaves_nothing_behind() {
         let demo = Demo::start();
         let folders = std::fs::read_dir(demo.folder.path()).unwrap();
         let modes = folders.map(|folder| folder.unwrap().metadata().unwrap().permissions().mode());
-        assert_eq!(modes.collect::<Vec<_>>(), [0o40700], "it is for its owner alone");
+        assert_eq!(modes.collect::<Vec<_>>(), [0o40700], "only its owner can read it");
         send(signal, &demo.process);
         assert_eq!(tokio::task::spawn_blocking(|| demo.end()).await.unwrap(), Some(0));
     }

@@ -47,7 +47,7 @@ async fn a_change_is_replayed_as_it_was_answered_then() {
     assert_eq!(app.get(&format!("/api/v1/admin/licenses/{license}")).await["status"], "active");
 }
 
-/// What is gone cannot be deleted again, so here above all a lost answer must come again.
+/// A deleted record cannot be deleted again, so a lost response must be repeated here above all.
 #[tokio::test]
 async fn a_deletion_is_done_once_and_answered_alike() {
     let app = App::start().await;

@@ -1,4 +1,4 @@
-//! Leases: what they say, who gets one, and the seats that they hold.
+//! Leases: their content, their conditions, and the seats that they hold.
 
 mod allowance;
 mod races;
@@ -191,7 +191,8 @@ async fn a_lease_that_cannot_be_signed_changes_nothing() {
     assert_eq!((noted(&app).await, app.get(EVENTS).await.list().len()), (0, 0));
 }
 
-/// Who embedded the set before a rotation still verifies what is signed after it.
+/// An application that embedded the set before a rotation still verifies leases that are signed
+/// after it.
 #[tokio::test]
 async fn a_lease_after_a_rotation_verifies_with_the_keys_of_before() {
     let app = App::start().await;

@@ -1,4 +1,5 @@
-//! License keys: what a claim gives, what a wrong key is told, and what support does with a key.
+//! License keys: the result of a claim, the response to a wrong key, and what support does with a
+//! key.
 
 use common::{LicenseKeyId, Mode, Role};
 use reqwest::Method;
@@ -8,7 +9,7 @@ use crate::harness::{App, Caller};
 use crate::races::at_once;
 use crate::terms::long_away;
 
-/// A key whose check fits, and that nobody has.
+/// An unknown key with a valid checksum.
 const UNKNOWN: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
 
 async fn new_key(app: &Caller, license: &str, terms: Value) -> (String, String) {
@@ -80,7 +81,7 @@ async fn who_has_the_license_gets_the_answer_of_a_validation() {
     assert_eq!(claim(&app, "ada", &key).await["reason"], "suspended");
     // The revocation and the suspension.
     assert_eq!(app.number("select count(*) from events").await, events + 2);
-    assert_eq!(app.user("bob").await, json!(null), "a wrong key creates nobody");
+    assert_eq!(app.user("bob").await, json!(null), "a wrong key creates no user");
 }
 
 #[tokio::test]
@@ -106,7 +107,7 @@ async fn a_wrong_key_is_told_what_is_wrong() {
     assert_eq!(app.user("bob").await, json!(null), "none of them creates a user");
 }
 
-/// Who bought is served by what was bought, whatever was there before.
+/// A buyer is served by the bought license, whatever was there before.
 #[tokio::test]
 async fn a_claimed_license_comes_first() {
     let app = App::start().await;
@@ -147,8 +148,8 @@ async fn a_full_license_is_left_alone_and_a_use_comes_back() {
     assert_eq!(claim(&app, "bob", &key).await["valid"], true);
 }
 
-/// After the idle time was made shorter nobody is idle before it has passed: not for who claims
-/// either, since shipped applications still ask by the former one.
+/// After the idle time was shortened, no seat is idle before the new time has passed, not for
+/// claims either, because shipped applications still ask by the former time.
 #[tokio::test]
 async fn a_claim_takes_no_seat_over_before_its_time() {
     let app = App::start().await;
@@ -163,7 +164,7 @@ async fn a_claim_takes_no_seat_over_before_its_time() {
     assert_eq!(claim(&app, "eve", &key).await["valid"], true, "by now she is idle");
 }
 
-/// However many claim the last use of a key at once, one gets it.
+/// Of any number of concurrent claims for the last use of a key, one gets it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_use_is_one() {
     let app = App::start().await;
@@ -179,7 +180,7 @@ async fn the_last_use_is_one() {
     assert_eq!(app.number("select count(*) from users").await, 1);
 }
 
-/// The claims of one user at once are one.
+/// Concurrent claims of one user count as one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_claims_once() {
     let app = App::start().await;

@@ -1,4 +1,4 @@
-//! Lists: all at once or page by page, oldest first, on every kind of record.
+//! Lists: whole or page by page, oldest first, for every kind of record.
 
 mod filtered;
 mod long;
@@ -72,8 +72,7 @@ async fn pages_together_are_the_whole_list() {
     }
 }
 
-/// A cursor goes on where the page ended, also when it is used without a limit, and when records
-/// came in meanwhile.
+/// A cursor continues where the page ended, also without a limit, and after records were added.
 #[tokio::test]
 async fn a_cursor_goes_on_where_the_page_ended() {
     let app = App::start().await;

@@ -1,5 +1,5 @@
-//! A log that cannot be written loses its lines and nothing else: every request is answered, and
-//! SIGTERM ends licd with 0.
+//! A log that cannot be written loses its lines and nothing else: every request gets its response,
+//! and SIGTERM ends licd with 0.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeWriter};

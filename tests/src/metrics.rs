@@ -1,5 +1,5 @@
-//! Metrics: what a scrape of a running licd shows, what it must not show, and that the dashboard,
-//! the alerts and the guide name what exists.
+//! Metrics: the content of a scrape, data that it must not show, and that the dashboard, the alerts
+//! and the guide name existing metrics.
 
 mod listener;
 mod log;
@@ -20,7 +20,7 @@ use scrape::Scrape;
 struct Shown {
     licd: Process,
     admin: Caller,
-    /// Where the metrics are.
+    /// Path of the metrics.
     base: String,
 }
 
@@ -63,7 +63,7 @@ async fn everything_happens(admin: &Caller) {
     assert_eq!(admin.get("/readyz").await.status, 200);
 }
 
-/// What was done is what is counted, under the names that the guide promises.
+/// Actions are counted under the names that the guide promises.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_is_counted() {
     let database = TestDatabase::ready().await;
@@ -224,8 +224,8 @@ async fn tasks_show_when_they_last_succeeded() {
     assert!(restarts.into_iter().eq(supervised.iter().map(|task| (*task, 0.0))));
 }
 
-/// No key, user, tenant, license or address stands in a label, nor a path or method of the caller's
-/// own: what callers send cannot make the metrics grow.
+/// No label contains a key, user, tenant, license or address, or a path or method of the caller's
+/// own, so callers cannot make the metrics grow.
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_hold_nothing_of_callers() {
     let database = TestDatabase::ready().await;

@@ -36,7 +36,8 @@ async fn migrating_prints_each_step() {
     );
 }
 
-/// An older licd keeps its hands off, whatever it is told to do, and says who made the database.
+/// An older licd changes nothing, whatever command it gets, and names the version that made the
+/// database.
 #[tokio::test]
 async fn a_database_of_a_newer_licd_is_refused() {
     let database = TestDatabase::ready().await;

@@ -28,7 +28,8 @@ use scenario::{Call, Round, Scenario, scenarios};
 
 /// The default number of scenarios.
 const SCENARIOS: u32 = 48;
-/// How often a smaller scenario is tried before it counts as passing, as a race may pass by chance.
+/// Number of tries of a smaller scenario before it counts as passing, because a race may pass by
+/// chance.
 const TRIES_PER_SCENARIO: u32 = 8;
 /// The time for shrinking a failing scenario, in milliseconds.
 const MAX_SHRINK_MS: u32 = 120_000;

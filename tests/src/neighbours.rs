@@ -1,4 +1,4 @@
-//! Tenants beside a greedy one, which cannot take the others' answers or licd's memory.
+//! Tenants next to a greedy one, which cannot take their responses or licd's memory.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -12,8 +12,8 @@ use crate::refusals::raw::{Raw, head, json_headers};
 /// The peak memory that licd may reach.
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
 
-/// A hundred licenses of a hundred long features for each of ten users, all asked for at once, over
-/// and over.
+/// Requests a hundred licenses of a hundred long features for each of ten users, all at the same
+/// time, again and again.
 async fn greed(caller: &Caller) -> Vec<String> {
     let features: Vec<String> = (0..100).map(|n| format!("{n}{}", "🦀".repeat(96))).collect();
     let plan = caller.plan(json!({ "features": features })).await;
@@ -76,7 +76,7 @@ async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
     assert!(node.stop().success());
 }
 
-/// 60 explanations of 4 MB each, of which nobody reads more than the first line: licd keeps what fits
+/// 60 explanations of 4 MB each, of which only the first line is read: licd keeps as many as fit
 /// into its budget, and refuses the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_reads_have_a_budget() {

@@ -1,5 +1,5 @@
-//! Several licd processes on one database: they start at once, race for the same seats and users, and
-//! apply each other's revocations from the next request on.
+//! Several licd processes on one database: they start at the same time, race for the same seats and
+//! users, and apply each other's revocations from the next request on.
 //!
 //! `cluster` covers the loss of the database.
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::harness::{Caller, TestDatabase, new_secret_key};
 use process::{Process, first_key};
 
-/// How many clients race on each node.
+/// Number of clients that race on each node.
 const CLIENTS: usize = 64;
 
 /// Two nodes on a database, and the admin's caller at each.
@@ -33,7 +33,7 @@ impl Pair {
         Self { nodes: nodes.into(), key, callers, database }
     }
 
-    /// Ends the first node at once, as a crash does.
+    /// Ends the first node immediately, like a crash.
     pub fn kill_first(&mut self) {
         drop(self.nodes.remove(0));
     }
@@ -94,7 +94,7 @@ pub async fn race_for_seats([here, there]: &[Caller; 2], round: usize) {
         caller.assign(license, &name(n)).await.data();
     }))
     .await;
-    // Each user asks at both nodes at once.
+    // Each user asks at both nodes at the same time.
     let claims = (0..2 * CLIENTS).map(|n| async move {
         let caller = if n < CLIENTS { here } else { there };
         caller.validate(&name(n % CLIENTS)).await.verdict().to_owned()
@@ -143,7 +143,7 @@ async fn both_orders_of_claiming_and_freeing_go_through() {
     pair.end().await;
 }
 
-/// Both nodes validate the same unknown users at once: each user is created once.
+/// Both nodes validate the same unknown users at the same time, and each user is created once.
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_users_are_made_once() {
     let pair = Pair::start().await;

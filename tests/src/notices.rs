@@ -33,7 +33,7 @@ async fn license(caller: &Caller, end: Timestamp, grace: Value) -> String {
     license
 }
 
-/// Two nodes tell of each moment once, in the world of the license; and of active licenses alone.
+/// Two nodes record each notice once, in the world of the license, and only for active licenses.
 #[tokio::test]
 async fn each_end_is_told_once() {
     let app = App::start().await;
@@ -133,10 +133,10 @@ async fn many_ends_at_once_are_told_once_each() {
     other.close().await;
 }
 
-/// Nobody has to ask.
+/// Notices need no request.
 #[tokio::test]
 async fn licd_tells_by_itself() {
     let app = App::with(Config::default()).await;
     let license = license(&app, Timestamp::now().plus(TimeDelta::seconds(1)), Value::Null).await;
-    until("the end is told", async || told(&app, &license).await == ["expired"]).await;
+    until("the end is recorded", async || told(&app, &license).await == ["expired"]).await;
 }

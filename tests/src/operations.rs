@@ -26,7 +26,7 @@ pub async fn scope_of(app: &App, caller: &Caller) -> Scope {
     worlds::find(&mut conn, tenant, mode).await.unwrap().unwrap()
 }
 
-/// What the caller sees.
+/// Returns the view of the caller.
 async fn view_of(app: &App, caller: &Caller) -> View {
     Operations::new(app.db().clone(), Arc::default()).view(scope_of(app, caller).await)
 }

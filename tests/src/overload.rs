@@ -1,7 +1,7 @@
-//! Storms made with wrk and slowhttptest: meanwhile `/readyz` is 200 for a new client, and another
-//! tenant's validations are right; memory stays under a bound, and when a storm is over, all is as
-//! before. A storm lasts until enough was seen of it, and must do so in a minute, which no machine
-//! is too slow for. Each prints what it measured: `tests/run overload:: -- --nocapture`.
+//! Storms made with wrk and slowhttptest: during a storm `/readyz` is 200 for a new client, another
+//! tenant's validations are right, and memory stays below a limit. After a storm all is as before.
+//! A storm lasts until enough was measured, and at most a minute, which is enough for any machine.
+//! Each prints its measurements: `tests/run overload:: -- --nocapture`.
 //!
 //! These tests need the two programs, so a plain `cargo test` lists them as ignored; `tests/run`
 //! installs and runs them.
@@ -23,18 +23,18 @@ use crate::nodes::process::{Process, command, command_after, first_key, licd, se
 
 /// The peak memory that licd may reach.
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
-/// How long a storm lasts at least, and how often licd is looked at meanwhile.
+/// Minimum duration of a storm, and interval between the checks during it.
 const STORM: Duration = Duration::from_secs(5);
 const LOOKS: usize = 10;
-/// How long it may last until that is done, in seconds.
+/// Maximum duration of a storm, in seconds.
 const MAX_STORM: &str = "60";
-/// How long after a storm all must be as before.
+/// Time after a storm in which all must be as before.
 const RECOVERY: Duration = Duration::from_secs(15);
-/// How many files may be open afterwards that were not before: further connections to the database,
-/// and those of the clients that look.
+/// Maximum number of files that may be open afterwards in addition: further connections to the
+/// database, and those of the clients that check.
 const MORE_FILES: usize = 24;
 
-/// One storm at a time: what licd promises in one, a machine under several need not keep.
+/// One storm at a time: licd's promises hold for one storm, not for several on a machine.
 static TURN: Semaphore = Semaphore::const_new(1);
 
 /// A licd with a tenant that asks calmly and one that storms.
@@ -63,7 +63,7 @@ impl Besieged {
         Self { node, calm, storming, _database: database, _turn: turn }
     }
 
-    /// wrk with so many connections, which send bodies of that size.
+    /// Returns a wrk command with this many connections, which send bodies of this size.
     fn wrk(&self, connections: &str, path: &str, bytes: &str) -> Command {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/overload/requests.lua");
         let mut wrk = Command::new("wrk");
@@ -83,7 +83,7 @@ impl Besieged {
         slow
     }
 
-    /// Runs the storm, looks at licd from outside meanwhile, and waits until all is as before.
+    /// Runs the storm, checks licd from outside during it, and waits until all is as before.
     async fn endures(self, mut storm: Command) {
         let files = self.node.open_files();
         let name = format!("{:?} {:?}", storm.get_program(), storm.get_args().collect::<Vec<_>>());
@@ -170,7 +170,7 @@ async fn slow_heads() {
     licd.endures(storm).await;
 }
 
-/// The form of the sign-in is read before anybody is known.
+/// The form of the sign-in is read before the visitor is known.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs slowhttptest; tests/run installs it"]
 async fn slow_bodies() {
@@ -200,7 +200,7 @@ async fn half_sent_bodies_that_are_refused() {
     assert!(spawn_blocking(|| licd.node.stop()).await.unwrap().success());
 }
 
-/// They ask for the OpenAPI document ten times each, and take a byte a second.
+/// Clients ask for the OpenAPI document ten times each, and read a byte a second.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs slowhttptest; tests/run installs it"]
 async fn readers_that_never_read() {

@@ -1,5 +1,5 @@
-//! What all pages of the dashboard have in common, over HTTP: who may open them and send their forms,
-//! their headers and their sizes. `dashboard` opens them in a browser.
+//! Properties of all pages of the dashboard, over HTTP: access, forms, headers and sizes.
+//! `dashboard` opens them in a browser.
 
 mod acts;
 mod forms;
@@ -98,7 +98,7 @@ const FORMS: [(&str, &[(&str, &str)]); 21] = [
     ("/sessions/ses_01h455vb4pex5vsknk084sn02q/end", &[]),
 ];
 
-/// How many events there are: every change is one.
+/// Returns the number of events: every change is one.
 async fn changes(app: &App) -> i64 {
     app.number("select cast(sum(last) as bigint) from event_counters").await
 }

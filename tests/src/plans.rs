@@ -10,13 +10,13 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::harness::{App, Caller, TestDatabase, until};
 
-/// How many users validate at a time.
+/// Number of users who validate at a time.
 const TOGETHER: usize = 25;
-/// How many of the users validate; half of them hold a seat, the others take one.
+/// Number of users who validate. Half of them hold a seat, the others take one.
 const VALIDATIONS: i64 = 600;
-/// What a validation may read, in rows and in entries of indexes: the user, the assignment, the
-/// license, and its share of the key and the world; as much again when a seat is taken; and the rows
-/// that are written, with what their constraints check.
+/// Maximum number of rows and of entries of indexes that a validation reads: the user, the
+/// assignment, the license, and its share of the key and the world; as much again when a seat is
+/// taken; and the rows that are written, with their constraints.
 const MOST_ROWS: i64 = 30;
 
 async fn connect(database: &TestDatabase) -> PgConnection {
@@ -42,7 +42,7 @@ async fn stop_autovacuum(conn: &mut PgConnection) {
     .await;
 }
 
-/// Rows of tables and entries of indexes that were read so far by sessions that reported.
+/// Returns the rows of tables and entries of indexes that sessions have read and reported so far.
 async fn rows_read(conn: &mut PgConnection) -> i64 {
     let sql = "select cast(
         (select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))
@@ -51,7 +51,7 @@ async fn rows_read(conn: &mut PgConnection) -> i64 {
     number(conn, sql).await
 }
 
-/// Where most was read, for whoever has to mend a plan.
+/// The tables with the most reads, for an engineer who has to fix a plan.
 async fn most_read(conn: &mut PgConnection) -> Vec<(String, i64)> {
     let sql = "select indexrelname::text, idx_tup_read from pg_stat_user_indexes
         union all select relname::text, seq_tup_read from pg_stat_user_tables

@@ -12,7 +12,7 @@ use crate::nodes::process::{Process, first_key};
 use crate::refusals::log::log_with;
 
 const SIGN_IN: &str = "/dashboard/sign-in";
-/// What the proxy at 10.0.0.1 was told, saw, and passed on to the one that the tests play.
+/// Header that the proxy at 10.0.0.1 got, with its own addition, for the one that the tests play.
 const FORWARDED_FOR: (&str, &str) = ("x-forwarded-for", "198.51.100.7, 203.0.113.9, 10.0.0.1");
 const FORWARDED_PROTO: (&str, &str) = ("x-forwarded-proto", "https");
 
@@ -22,7 +22,7 @@ async fn behind(proxies: &str) -> App {
     App::with(Config { trusted_proxies, ..Config::default() }).await
 }
 
-/// Signs in and uses the key once more; answers the addresses of the session and of the key, and
+/// Signs in and uses the key once more. Returns the addresses of the session and of the key, and
 /// whether the cookie is for TLS.
 async fn seen(app: App) -> (String, String, bool) {
     let key = app.new_key("default", Role::Read, Mode::Live).await;
@@ -60,7 +60,7 @@ async fn who_is_no_trusted_proxy_speaks_for_itself() {
     }
 }
 
-/// Nobody has to wait for the wrong keys of another behind the same proxy.
+/// Wrong keys of one client delay no other client behind the same proxy.
 #[tokio::test]
 async fn wrong_keys_are_counted_for_each_client() {
     let app = behind("127.0.0.1").await;
@@ -108,7 +108,7 @@ fn a_malformed_list_of_proxies_stops_the_start() {
     }
 }
 
-/// It is taken, as the network in front of licd may be closed, but not without a word.
+/// licd accepts it, because the network in front of licd may be closed, but warns.
 #[tokio::test(flavor = "multi_thread")]
 async fn to_trust_everybody_is_warned_of() {
     let (database, key) = (TestDatabase::ready().await, first_key());

@@ -1,5 +1,5 @@
-//! Where keys and passwords must not be found: logs, events, the database and its backup, the list of
-//! processes, core files, and memory that nobody uses any more.
+//! Places where keys and passwords must not be found: logs, events, the database and its backup,
+//! the list of processes, core files, and freed memory.
 //!
 //! licd overwrites its own copies of a key. The buffers of hyper, which reads requests and writes
 //! answers, are not licd's: a key may stay in one until the next use of that memory, and so may the
@@ -28,7 +28,7 @@ async fn a_crash_leaves_no_core() {
     assert!(licd.stop().success());
 }
 
-/// The memory that a key had is overwritten before anybody else gets it.
+/// The memory of a key is overwritten before it is reused.
 #[test]
 fn a_dropped_key_is_wiped() {
     use std::os::unix::fs::FileExt;

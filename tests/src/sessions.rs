@@ -1,4 +1,4 @@
-//! Sessions as HTTP knows them: the cookie, its hash beside the key, and forms that other sites send.
+//! Sessions over HTTP: the cookie, its hash next to the key, and forms that other sites send.
 
 use common::{KeyId, Mode, Role, SessionId, Timestamp};
 use futures_util::future::join_all;
@@ -67,7 +67,7 @@ async fn signing_in_again_ends_the_session_before() {
     assert_eq!(second.status(KEYS).await, 200);
 }
 
-/// Only a hash is stored: who reads the database cannot enter.
+/// Only a hash is stored, so a reader of the database cannot sign in.
 #[tokio::test]
 async fn a_stored_session_opens_nothing() {
     let app = App::start().await;
@@ -99,7 +99,7 @@ async fn a_key_keeps_its_newest_sessions() {
     }
 }
 
-/// Its page counts them all, however many newer sessions other keys have.
+/// The page of a key counts all its sessions, however many newer sessions other keys have.
 #[tokio::test]
 async fn a_key_shows_its_sessions_beside_many_others() {
     let app = App::start().await;
@@ -116,7 +116,7 @@ async fn a_key_shows_its_sessions_beside_many_others() {
     assert!(page.contains("<dd>1 in the dashboard</dd>"), "{page}");
 }
 
-/// A session ends for those who see its key, and for nobody else.
+/// A session can be ended by visitors who see its key, and by no others.
 #[tokio::test]
 async fn only_who_sees_a_key_ends_its_sessions() {
     let app = App::start().await;
@@ -140,7 +140,7 @@ async fn only_who_sees_a_key_ends_its_sessions() {
     assert_eq!(reader.status(KEYS).await, 303);
 }
 
-/// What a session does is an event of it and of its key, in the world in which it acts.
+/// An action of a session is an event of the session and of its key, in the world in which it acts.
 #[tokio::test]
 async fn a_session_acts_with_its_key() {
     let app = App::start().await;

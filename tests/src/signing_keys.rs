@@ -1,4 +1,4 @@
-//! Signing keys: who makes them, what a rotation does, and what a lost secret costs.
+//! Signing keys: creation, rotation, and the cost of a lost secret.
 
 use common::{Jwk, Mode, Role};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn two_keys_are_made_by_hand_and_public_to_every_role() {
     assert_eq!(app.number(sealed).await, 2, "a seal is longer than what it seals");
 }
 
-/// Who names a key that is not on standby any more was late.
+/// A request that names a key that is no longer on standby was late.
 #[tokio::test]
 async fn a_rotation_happens_once_and_keeps_what_verifies() {
     let app = App::start().await;

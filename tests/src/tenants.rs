@@ -1,4 +1,4 @@
-//! `licd tenants` and `licd keys create`: what commands on the host store, a running licd knows.
+//! `licd tenants` and `licd keys create`: a running licd knows what commands on the host store.
 
 use insta::assert_snapshot;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::App;
 
-/// A floating license of so many seats and five minutes, and its users.
+/// Creates a floating license with this many seats and five minutes, and its users.
 async fn floating(app: &App, seats: i32, users: &[&str]) -> String {
     let license = app.license(json!({ "maxSeats": seats, "seatIdleMinutes": 5 })).await;
     for user in users {
@@ -28,8 +28,8 @@ async fn away(db: &Db, user: &str, minutes: i64) {
     move_check(db, user, minutes, None).await;
 }
 
-/// The same of a seat that a node may have checked without having written it: that is forgotten, as
-/// the seat gets another id.
+/// Makes a user's seat idle that a node may have checked without having written it. That check is
+/// dropped, because the seat gets another id.
 pub async fn long_away(db: &Db, user: &str, minutes: i64) {
     move_check(db, user, minutes, Some(ActivationId::new(Timestamp::now()))).await;
 }
@@ -59,7 +59,7 @@ async fn seats_used(app: &App, license: &str) -> Value {
     app.get_license(license).await["seats"]["used"].clone()
 }
 
-/// Who comes gets the seat of who is gone, and both are in the events.
+/// A new user gets the seat of one who is gone, and both are in the events.
 #[tokio::test]
 async fn an_idle_seat_is_taken_over() {
     let app = App::start().await;
@@ -100,7 +100,7 @@ async fn the_check_of_a_holder_is_written_before_it_is_old() {
         app.rows("select last_checked_at from assignments where activation_id is not null").await;
     assert_eq!(json!(stored[0].0), answered);
     away(app.db(), "ada", 6).await;
-    assert_eq!(app.validate("ada").await.verdict(), "valid", "idle, but nobody took it");
+    assert_eq!(app.validate("ada").await.verdict(), "valid", "idle, but not taken");
     assert_eq!(app.validate("bob").await.verdict(), "exceeded_seats");
 }
 
@@ -126,7 +126,7 @@ async fn a_full_license_knows_when_a_seat_can_become_idle() {
     assert_eq!(app.validate("bob").await.verdict(), "valid");
 }
 
-/// After an outage everybody has the whole idle time to come back.
+/// After an outage all holders have the whole idle time to return.
 #[tokio::test]
 async fn no_seat_is_idle_because_licd_was_away() {
     let app = App::start().await;
@@ -148,7 +148,7 @@ async fn no_seat_is_idle_because_licd_was_away() {
     assert_eq!(app.validate("bob").await.verdict(), "valid");
 }
 
-/// With fewer seats than holders, nobody is evicted in vain.
+/// With fewer seats than holders, no holder is evicted without need.
 #[tokio::test]
 async fn idle_seats_above_the_limit_are_freed_if_that_makes_one_free() {
     let app = App::start().await;
@@ -167,7 +167,8 @@ async fn idle_seats_above_the_limit_are_freed_if_that_makes_one_free() {
     assert_eq!(seats_used(&app, &license).await, 1);
 }
 
-/// A license without the term keeps its seats, and a change of it gives everybody the new time.
+/// A license without the term keeps its seats, and a change of the term gives all holders the new
+/// time.
 #[tokio::test]
 async fn the_idle_time_of_a_license_is_set_and_cleared() {
     let app = App::start().await;
@@ -219,7 +220,7 @@ async fn a_license_in_grace_is_valid() {
     assert_eq!(app.validate("ada").await.verdict(), "suspended");
 }
 
-/// The days of a trial start when somebody uses it.
+/// The days of a trial start with its first use.
 #[tokio::test]
 async fn days_start_with_the_first_validation() {
     let app = App::start().await;

@@ -1,6 +1,6 @@
 //! Rules of the sources and of the documentation, each with its reason.
 //!
-//! An exception stands beside its rule and names one place; one that is no longer needed fails.
+//! An exception stands next to its rule and names one place. One that is no longer needed fails.
 
 mod borders;
 mod ceilings;

@@ -30,7 +30,7 @@ async fn start(pair: &Pair) -> App {
     serve(pair, ConnectionLimits::default()).await
 }
 
-/// A client that would rather speak HTTP/2 is told that there is HTTP/1.1 alone.
+/// A client that prefers HTTP/2 learns that only HTTP/1.1 is offered.
 #[tokio::test]
 async fn validates_over_all_versions_in_http1() {
     let pair = Pair::new();
@@ -56,8 +56,8 @@ async fn validates_over_all_versions_in_http1() {
     }
 }
 
-/// Browsers then use TLS by themselves. Behind a proxy that is the proxy's to say, and in plain HTTP
-/// nobody's.
+/// Browsers then use TLS by themselves. Behind a proxy the proxy decides this, and in plain HTTP it
+/// does not apply.
 #[tokio::test]
 async fn over_tls_of_its_own_licd_asks_for_tls_from_then_on() {
     let pair = Pair::new();

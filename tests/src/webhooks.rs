@@ -28,8 +28,7 @@ async fn record(app: &App, id: &str) -> Value {
     app.get(&format!("{WEBHOOKS}/{id}")).await.data().clone()
 }
 
-/// Tries at once what waits for its next attempt. As whoever changes holds, it locks the webhook
-/// first.
+/// Makes waiting attempts due. Like all changes of holds, it locks the webhook first.
 async fn hurry(app: &App) {
     let past = Timestamp::now().plus(-chrono::TimeDelta::minutes(1));
     let mut tx = app.db().begin().await.unwrap();
@@ -68,7 +67,7 @@ async fn an_event_reaches_its_receiver_signed_and_as_in_the_list() {
     assert_eq!(receiver.received().len(), 1, "others are not for it");
 }
 
-/// One event that is refused delays its subject alone, is given up after five refusals, and can be
+/// One event that is refused delays only its subject, is given up after five refusals, and can be
 /// sent again.
 #[tokio::test]
 async fn a_refused_event_delays_its_subject_alone() {
@@ -213,7 +212,8 @@ async fn a_receiver_that_was_down_gets_all_that_it_missed() {
     assert_eq!(record(&app, &id).await["givenUp"], 0);
 }
 
-/// What happens while a webhook is disabled is sent when it is enabled again, unless it is skipped.
+/// Events of the time in which a webhook is disabled are sent when it is enabled again, unless they
+/// are skipped.
 #[tokio::test]
 async fn a_disabled_webhook_misses_nothing() {
     let app = App::with_webhooks().await;
@@ -283,7 +283,7 @@ async fn a_replay_sends_a_range_again_with_the_same_ids() {
     }
 }
 
-/// Who has read on from a state of the database that a backup has undone is told so.
+/// A reader that has read past the state of a restored database gets an error.
 #[tokio::test]
 async fn a_reader_of_events_that_are_not_there_yet_is_told() {
     let app = App::start().await;
@@ -320,7 +320,7 @@ async fn only_admin_keys_see_the_whole_address() {
     assert!(!events.body.to_string().contains("secret-t"));
 }
 
-/// SQLite has one process: what an earlier one had claimed when it crashed is sent immediately. On
+/// SQLite has one process, so webhooks that a crashed process had claimed are sent immediately. On
 /// PostgreSQL another node may have the claim.
 #[tokio::test]
 async fn on_sqlite_claims_of_a_process_that_crashed_are_free() {

@@ -1,5 +1,5 @@
-//! Tenants and modes are isolated worlds: a record of another world is answered exactly like an
-//! unknown one.
+//! Tenants and modes are isolated worlds: a record of another world gives exactly the same response
+//! as an unknown one.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ struct World {
     key: String,
     license_key: String,
     webhook: String,
-    /// What users type.
+    /// The text that users type.
     typed: String,
 }
 

@@ -174,7 +174,7 @@ fn change(event: &Event) -> String {
     changes.collect::<Vec<_>>().join(", ")
 }
 
-/// The record by its name, because ids say little; of a license, what the event is about.
+/// Returns the record by its name, because ids say little. For a license, its plan and user.
 fn identity(event: &Event) -> String {
     use EventType::{LicenseExpired, LicenseExpiring, LicenseGraceEnded};
     let member = |name: &str| event.data.object.get(name).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! `licctl signing-keys`: what leases are signed with. Applications embed the public keys, so each
+//! `licctl signing-keys`: the keys that sign leases. Applications embed the public keys, so each
 //! change says which applications it leaves behind.
 
 mod export;

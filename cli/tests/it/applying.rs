@@ -1,4 +1,4 @@
-//! `licctl plans apply`: what the licenses of a plan would gain and lose, and what is sent.
+//! `licctl plans apply`: the gains and losses of a plan's licenses, and the requests that are sent.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn id(at: usize) -> String {
     format!("lic_01h455vb4pex5vsknk084sn02{at}")
 }
 
-/// Who would lose something keeps what was agreed, and the dry run's exit code says so.
+/// A license that would lose something keeps its terms, and the dry run's exit code says so.
 #[test]
 fn a_plan_reaches_sold_licenses_without_taking_anything() {
     let server = sold(&[

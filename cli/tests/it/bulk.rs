@@ -123,7 +123,7 @@ fn a_report_is_never_overwritten() {
     assert!(assigned(&server).is_empty());
 }
 
-/// What can be asked again without harm needs no report.
+/// A run whose requests can be repeated without harm needs no report.
 #[test]
 fn a_check_leaves_no_report() {
     let server = service();
@@ -135,7 +135,7 @@ fn a_check_leaves_no_report() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let names = fs::read_dir(home.dir.path()).unwrap().map(|it| it.unwrap().file_name());
     let reports = names.filter(|name| name.to_string_lossy().starts_with("licctl-report-"));
-    assert_eq!(reports.count(), 1, "that of the assignments alone");
+    assert_eq!(reports.count(), 1, "only that of the assignments");
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn a_license_that_was_made_is_not_made_again() {
     let made = server.lines().iter().filter(|line| *line == "POST /api/v1/admin/licenses").count();
     assert_eq!(made, 1, "one for carol, of whom nothing was known");
     assert_eq!(assigned(&server), ["alice", "carol"]);
-    // Bob stays in doubt however often it is tried.
+    // Bob stays in doubt in every run.
     let ran = RunOutput::from(home.command(&args).current_dir(folder).output().unwrap());
     assert_eq!(ran.code, 9);
     assert_eq!(assigned(&server).len(), 2);
 }
 
-/// A second run over the same file gives nobody a second license, unless it is asked to.
+/// A second run over the same file gives no user a second license, unless a flag asks for it.
 #[test]
 fn who_has_a_license_of_the_plan_is_skipped() {
     let server = FakeServer::answering(|request| {
@@ -275,7 +275,7 @@ fn validating_a_file_shows_every_answer() {
     ");
     let (again, _) =
         run(&home, &with(&args[..3], &["--resume", "out.jsonl"]), "userId\nalice\nbob\n");
-    assert_eq!((again.code, again.stdout), (10, ran.stdout), "what was answered before counts");
+    assert_eq!((again.code, again.stdout), (10, ran.stdout), "earlier responses count");
 }
 
 #[test]
@@ -354,7 +354,8 @@ fn stops_after_the_rows_in_flight(signal: &str) {
     use std::io::{BufRead, BufReader};
     use std::process::Command;
 
-    // Assignments are answered only after the signal was noticed: the channel is closed then.
+    // The server responds to assignments only after the signal was noticed, because the channel is
+    // closed then.
     let (open, wait) = std::sync::mpsc::channel::<()>();
     let (told, begun) = std::sync::mpsc::channel();
     let server = FakeServer::answering(move |request| {

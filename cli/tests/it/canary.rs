@@ -114,7 +114,7 @@ fn the_key_appears_nowhere() {
             assert_silent(&what, &ran, &home);
             let used = server.received().into_iter().filter_map(|request| request.key);
             assert!(used.clone().all(|key| key == KEY), "{what}");
-            // With a profile alone there is no key to log in with, and a dry run may ask nothing.
+            // A profile without a key gives nothing to log in with, and a dry run sends no request.
             let asks =
                 !STANDALONE_VERBS.contains(&&*verb(line)) && (way, *line) != (Way::Profile, LOGIN);
             let asked = used.count() > usize::from(way == Way::Profile);
@@ -188,7 +188,8 @@ fn the_key_is_in_no_process_list() {
         let (told, asked) = channel();
         let (open, wait) = channel::<()>();
         let server = FakeServer::answering(move |request| {
-            // The receive fails when the test has ended, and returns at once after the first time.
+            // The receive fails when the test has ended, and returns immediately after the first
+            // time.
             let _ = told.send(());
             let _ = wait.recv();
             answer(request)

@@ -24,7 +24,7 @@ fn ask(address: &str, flags: &[&str]) -> (RunOutput, String) {
     (list, seen)
 }
 
-/// The same, trusting the server's own certificate.
+/// Runs licctl with trust in the server's own certificate.
 fn ask_trusting(server: &Secured) -> (RunOutput, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server.pem");
@@ -184,7 +184,7 @@ fn the_flag_comes_before_the_variable_and_that_before_the_profile() {
     assert_eq!(home.run(&["products", "list", "--ca-cert", &path(&wrong)]).code, 7);
 }
 
-/// One server hangs up, and one answers the handshake as if it were a request.
+/// One server hangs up, and one responds to the handshake as if it were a request.
 #[test]
 fn a_server_without_tls_has_its_own_error() {
     let server = FakeServer::answering(crate::support::answer);

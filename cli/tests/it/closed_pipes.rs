@@ -1,4 +1,4 @@
-//! Output that nobody reads: no failure, and what a write has made is still named.
+//! Output without a reader is no failure, and the result of a write is still named.
 
 use crate::support::{FakeServer, Home, LICENSE, Reply, answer, product};
 

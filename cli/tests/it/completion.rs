@@ -7,7 +7,7 @@ use crate::support::{
     FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, current_key, plan, product, service,
 };
 
-/// What a fish shell would offer for these words, the last being typed just now.
+/// Returns what a fish shell would offer for these words, of which the last is being typed.
 fn offered(home: &Home, words: &[&str]) -> Vec<String> {
     let args: Vec<&str> = ["--", "licctl"].iter().chain(words).copied().collect();
     let mut command = home.command(&args);

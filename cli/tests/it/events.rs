@@ -180,7 +180,7 @@ fn tail_ends_with_10_when_the_wanted_event_does_not_come_in_time() {
     assert_eq!(tail(&server, &contradiction).code, 2);
 }
 
-/// Each request but the first two is refused once before it is answered.
+/// Each request after the first two is refused once before it succeeds.
 #[test]
 fn tail_waits_for_a_server_that_restarts_and_repeats_nothing() {
     let asked = AtomicUsize::new(0);
@@ -215,7 +215,7 @@ fn tail_does_not_wait_for_a_server_that_never_answered() {
     assert_eq!(tail(&server, &["--after", "0"]).code, 5);
 }
 
-/// A run that follows, with the lines that it has printed so far.
+/// Starts a run with `--follow`, and returns it with its output.
 fn following(server: &FakeServer) -> (Child, BufReader<ChildStdout>) {
     let args = ["events", "tail", "--after", "0", "-o", "jsonl"];
     let mut child = Home::with(server).command(&args).spawn().unwrap();
@@ -258,7 +258,7 @@ fn ctrl_c_ends_tail_with_130_and_no_error() {
     assert_eq!((child.wait().unwrap().code(), &*said), (Some(130), ""));
 }
 
-/// Nothing more is printed that would show that nobody reads it.
+/// No further output would fail and show that the reader has gone.
 #[cfg(unix)]
 #[test]
 fn tail_ends_with_its_reader_without_another_event() {

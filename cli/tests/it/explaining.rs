@@ -87,7 +87,7 @@ fn the_advice_frees_all_excess_seats() {
     assert_eq!(advice(&ran)[0], "licctl licenses unassign LIC alice bob", "{}", ran.stderr);
 }
 
-/// Who is offline keeps the seat until the lease ends, unless somebody decides otherwise.
+/// A user who is offline keeps the seat until the lease ends, unless a flag drops the lease.
 #[test]
 fn the_advice_takes_no_seat_from_who_is_offline() {
     let mut license = explained("active", None, "exceeded_seats");
@@ -117,7 +117,7 @@ fn unknown_reasons_and_verdicts_are_shown_as_they_are() {
     assert!(ran.stdout.contains("paused"), "{}", ran.stdout);
 }
 
-/// Likewise statuses and roles.
+/// Statuses and roles of a later licd are shown as well.
 #[test]
 fn unknown_statuses_and_roles_are_shown_as_they_are() {
     let server = FakeServer::answering(|request| {
@@ -260,7 +260,7 @@ fn an_unknown_user_is_looked_for_in_other_profiles() {
     let told = "dana does not exist. The user exists in profile live (live mode).";
     assert!(ran.stdout.contains(told), "{ran:?}");
     assert_eq!(advice(&ran), ["licctl validate dana --explain -P live"]);
-    // A key for this run alone is no reason to use those of profiles.
+    // A key for only this run does not select the keys of profiles.
     let home = home.set("LICCTL_API_KEY", OTHER_KEY).set("LICCTL_SERVER", &test.address);
     let before = live.received().len();
     assert_eq!(home.run(&["validate", "dana", "--explain"]).code, 10);

@@ -6,7 +6,7 @@ use crate::support::{
     FakeServer, Home, LICENSE, Reply, current_key, explained, explanation, service,
 };
 
-/// What reads the data must not ship the feature that the exit code refuses.
+/// A program that reads the data must not ship the feature that the exit code refuses.
 #[test]
 fn a_missing_feature_makes_every_form_of_the_answer_invalid() {
     let server = service();

@@ -1,4 +1,4 @@
-//! Leases: what a file gets, and how one is judged without the server.
+//! Leases: the output in a file, and verification without the server.
 
 use std::fs;
 
@@ -79,7 +79,7 @@ fn a_lease_is_judged_as_an_application_does() {
     assert_eq!(server.received().len(), before);
 }
 
-/// Who takes a seat away that a lease holds says so.
+/// A command that takes away the seat of a lease needs a flag that says so.
 #[test]
 fn a_seat_with_a_lease_is_taken_away_on_demand() {
     let server = service();

@@ -94,7 +94,8 @@ fn json_lines_have_a_record_on_each_line() {
     assert_eq!(ran.stdout.lines().count(), 1, "a single record is a line too");
 }
 
-/// Where each record is a line, those that came stay. Elsewhere half a list would be no list.
+/// Formats with a line for each record keep the received ones. In other formats half a list would be
+/// malformed.
 #[test]
 fn a_list_that_ends_early_keeps_what_came() {
     let home = Home::with(&users(true));
@@ -134,7 +135,7 @@ fn licenses_in_csv_name_their_product_and_plan() {
     }
 }
 
-/// As with `| head`: nobody would see the further pages.
+/// As with `| head`, no reader would see the further pages.
 #[test]
 fn a_closed_pipe_ends_the_reading() {
     let (closed, wait) = std::sync::mpsc::channel::<()>();

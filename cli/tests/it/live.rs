@@ -75,7 +75,7 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
     }
 }
 
-/// What a person decides is based on what was seen.
+/// A decision of a person is based on the record as it was shown.
 #[test]
 fn an_edit_of_a_record_that_was_changed_in_the_meantime_is_refused() {
     let edit = |now: &'static str| {

@@ -1,4 +1,4 @@
-//! `licctl login`: many at once, and the addresses that it takes.
+//! `licctl login`: several at the same time, and the accepted addresses.
 
 use std::fs;
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, current_key, numbered_key};
 
-/// The server answers the logins when all have asked, so that they change the files together.
+/// The server responds to the logins after all have asked, so that they change the files together.
 #[test]
 fn logins_at_once_lose_no_profile_and_no_key() {
     const LOGINS: usize = 20;
@@ -98,8 +98,8 @@ fn what_is_no_address_is_refused_with_an_example() {
     }
 }
 
-/// What an operator copies from a terminal or a page: with the path of the interface, or with what
-/// nobody sees. A proxy on the way is named, as licd may well run.
+/// Addresses as an operator copies them from a terminal or a page: with the path of the interface,
+/// or with invisible characters. A proxy in between is named, because licd may run behind it.
 #[test]
 fn an_address_that_cannot_work_says_why() {
     let server = FakeServer::answering(|_| Reply::data(200, &current_key()));

@@ -1,4 +1,4 @@
-//! Writes whose answers are lost: what a person is told to do, and what licctl sends again.
+//! Writes whose responses are lost: the advice to a person, and the requests that licctl repeats.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -10,7 +10,7 @@ fn written(server: &FakeServer) -> Value {
     server.received().into_iter().rfind(|it| is_write(&it.method)).unwrap().body
 }
 
-/// Its members that concern metadata.
+/// Returns the members of the sent request that concern metadata.
 fn sent(server: &FakeServer) -> Value {
     let body = written(server);
     let of = |name: &str| body.get(name).cloned().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Names that several records have: how they are told apart, and how a second one is prevented.
+//! Names that several records share: how output distinguishes them, and how licctl prevents a
+//! second one.
 
 use serde_json::{Value, json};
 

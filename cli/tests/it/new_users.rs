@@ -1,4 +1,5 @@
-//! Users whom a command would create: who resembles a known user is asked about, noted or refused.
+//! Users whom a command would create: licctl asks about, notes or refuses one who resembles a known
+//! user.
 
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ fn with_dana() -> FakeServer {
         if request.method == "GET" && request.path.starts_with("/api/v1/admin/users?") {
             let is_dana = match (parameter("externalId"), parameter("similarTo")) {
                 (Some(id), _) => id == "dana",
-                // As licd finds her, by letters alone.
+                // Finds her as licd does, by letters only.
                 (None, Some(text)) => {
                     let letters: String = text.chars().filter(|it| it.is_alphabetic()).collect();
                     let letters = letters.to_lowercase();
@@ -137,7 +138,7 @@ fn the_unknown_users_of_a_file_are_noted_or_refused_by_their_lines() {
     assert!(ran.stderr.ends_with("note: 3 new users\n"), "{}", ran.stderr);
 }
 
-/// A key of role validate cannot look users up, and validates all the same.
+/// A key of role validate cannot look users up, but validates.
 #[test]
 fn a_key_that_reads_no_users_validates() {
     let server = FakeServer::answering(|request| match request.method.as_str() {
@@ -161,7 +162,7 @@ fn a_user_like_a_known_one_is_asked_about() {
         &["users", "create", "--external-id", "dana@north.example"],
     ] {
         for (keys, chosen, words) in [
-            // Enter alone chooses nothing.
+            // Enter without a choice selects nothing.
             ("\r\t\r", "dana", "dana"),
             ("create\r", "dana@north.example", "dana@north.example --create-user"),
         ] {

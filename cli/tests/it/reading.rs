@@ -81,7 +81,7 @@ fn a_license_card_counts_the_users_without_a_seat() {
     assert!(text.ends_with(&all), "{text}");
 }
 
-/// A spreadsheet of holders without their addresses helps nobody.
+/// A spreadsheet of holders without their addresses is of no use.
 #[test]
 fn usage_shows_the_emails_of_many_holders_with_few_requests() {
     let server = FakeServer::answering(|request| match &*request.path {
@@ -288,7 +288,7 @@ fn a_misspelt_user_is_asked_about() {
     }
 }
 
-/// Anybody with a validate key can name a user so that a spreadsheet calculates.
+/// Anyone with a validate key can name a user so that a spreadsheet calculates.
 #[test]
 fn csv_with_a_formula_is_noted() {
     for (name, is_noted) in [("=1+1", true), ("@SUM(A1)", true), ("a=1", false)] {

@@ -1,4 +1,4 @@
-//! `licctl refusals list`: what it asks for, and which pages it reads.
+//! `licctl refusals list`: its filters, and the pages that it reads.
 
 use serde_json::{Value, json};
 

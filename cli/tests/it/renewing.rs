@@ -99,7 +99,7 @@ fn a_renewal_activates_an_expired_license() {
     let [date, status] = &patches(&server)[..] else { panic!("{:?}", server.lines()) };
     assert!(date["expiresAt"].is_string());
     assert_eq!(status, &json!({ "status": "active" }));
-    // As it was renewed: somebody may revoke it in between.
+    // The request names the state that was renewed, because the license may be revoked in between.
     let last = server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap();
     assert_eq!(last.if_match.as_deref(), Some("\"1769947200000\""));
 }
@@ -137,7 +137,7 @@ fn of_two_renewals_at_the_same_time_the_second_is_refused() {
     );
 }
 
-/// A list that is sent again gives nobody a second term; who names one license means it.
+/// A list that is sent again gives no license a second term. A command that names one license does.
 #[test]
 fn a_list_is_renewed_once_a_term() {
     for (ends_in, args, codes) in

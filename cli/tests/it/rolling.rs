@@ -29,7 +29,7 @@ fn writes(server: &FakeServer) -> Vec<(String, Value)> {
     writes.map(|it| (it.path.rsplit('/').next().unwrap_or_default().to_owned(), it.body)).collect()
 }
 
-/// A run of which nobody reads the output.
+/// Runs licctl without a reader of its output.
 fn unread(home: &Home, args: &[&str]) -> RunOutput {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -62,7 +62,7 @@ fn keys_of_one_name_are_told_apart_by_prefix_and_expiry() {
     }
 }
 
-/// Whoever finds a leaked key has the secret, and neither its name nor its id.
+/// A person who finds a leaked key has the secret, and neither its name nor its id.
 #[test]
 fn a_key_is_named_by_its_prefix_or_its_secret() {
     let server = two_keys_of_a_name();
@@ -124,7 +124,7 @@ fn a_dry_run_shows_both_requests_of_a_roll_without_an_overlap() {
     assert!(writes(&server).is_empty());
 }
 
-/// Else an active key stays that nobody has, or that somebody else has read.
+/// Otherwise an active key remains that no one has, or that someone else has read.
 #[test]
 fn a_key_whose_secret_cannot_be_printed_is_named() {
     let server = with_new_key(Value::Null);
@@ -141,7 +141,7 @@ fn a_key_whose_secret_cannot_be_printed_is_named() {
     }
 }
 
-/// It is the only one that somebody has.
+/// It is the only key that anyone has.
 #[test]
 fn an_old_key_stays_while_the_new_secret_is_not_printed() {
     let server = with_new_key(Value::Null);
@@ -187,7 +187,7 @@ fn the_expiry_of_a_new_key_is_said() {
     let ran = on_screen(&home, &ROLL, 200);
     assert!(ran.stdout.starts_with(&format!("{OTHER_KEY}\nexpires  ")), "{ran:?}");
     assert!(ran.stderr.contains(" The new key expires in 30d. Save"), "{}", ran.stderr);
-    // What a script reads is the secret alone.
+    // A script reads only the secret.
     assert_eq!(home.run(&ROLL).stdout, format!("{OTHER_KEY}\n"));
     let ran = on_screen(&Home::with(&with_new_key(Value::Null)), &ROLL, 200);
     assert_eq!(ran.stdout, format!("{OTHER_KEY}\n"));

@@ -1,4 +1,4 @@
-//! Licenses show what a validation would say of them, beside what somebody set.
+//! Licenses show the status that a validation would find, next to the one that was set.
 
 use serde_json::{Value, json};
 

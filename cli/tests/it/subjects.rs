@@ -5,8 +5,8 @@ use crate::support::{FakeServer, Home, LICENSE, Reply, RunOutput, answer, refusa
 
 const USER: &str = "usr_01h455vb4pex5vsknk084sn02q";
 
-/// A service that knows alice and the license, has events of the license and of gone, who was
-/// deleted, and refusals of gone.
+/// A service that knows alice and the license, has events of the license and of gone, a deleted
+/// user, and refusals of gone.
 fn history() -> FakeServer {
     FakeServer::answering(|request| {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
@@ -84,7 +84,7 @@ fn what_is_not_known_is_an_error() {
     }
 }
 
-/// What was recorded outlives the user.
+/// Records outlive the user.
 #[test]
 fn a_deleted_or_quiet_user_is_no_error() {
     let found = |args: &[&str]| {

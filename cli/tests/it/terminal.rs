@@ -98,7 +98,7 @@ fn a_loss_is_confirmed_with_its_place() {
     assert!(server.received().iter().all(|request| request.method != "DELETE"));
 }
 
-/// What a command shows or changes is asked for, as its values are.
+/// licctl asks for the record that a command shows or changes, as for its values.
 #[test]
 fn a_record_is_asked_for_when_no_argument_names_it() {
     let server = service();
@@ -124,7 +124,7 @@ fn a_record_is_asked_for_when_no_argument_names_it() {
     }
 }
 
-/// Only a whole line deletes the user; Enter alone does not.
+/// Only a whole line deletes the user. Enter does not.
 #[test]
 fn only_a_confirmation_deletes_a_user() {
     let server = service();

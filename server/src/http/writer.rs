@@ -1,4 +1,4 @@
-//! A request that changes something: who makes it, what it expects, and that it does so once.
+//! A request that changes something: its caller, its preconditions, and its idempotency.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

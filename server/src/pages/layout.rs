@@ -1,4 +1,4 @@
-//! The frame of every page: where the visitor is, who they are, and what was just done.
+//! The frame of every page: the current page, the visitor, and the last action.
 
 use std::sync::{Arc, OnceLock};
 

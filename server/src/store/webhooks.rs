@@ -1,4 +1,4 @@
-//! Webhooks as administrators write and see them. What the sender reads and writes is in `sending`.
+//! Webhooks as administrators write and see them. The statements of the sender are in `sending`.
 
 pub mod sending;
 

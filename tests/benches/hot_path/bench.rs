@@ -1,5 +1,5 @@
-//! What every stage uses: a folder, a PostgreSQL cluster, keys, the program that is measured, and
-//! the servers and databases that are made from them.
+//! The fixtures of all stages: a folder, a PostgreSQL cluster, keys, the measured program, and the
+//! servers and databases that are made from them.
 
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
@@ -19,7 +19,7 @@ use crate::report::say;
 use crate::seed::{self, Size};
 use crate::subject::Subject;
 
-/// Its parts are stopped in this order: the cluster first, then the folder is removed.
+/// The fixtures of a run. They are dropped in this order: the cluster first, then the folder.
 pub struct Bench {
     pub cluster: Option<Cluster>,
     pub plan: Plan,
@@ -42,7 +42,7 @@ impl Bench {
         }
         let folder = tempfile::Builder::new()
             .prefix("licd-bench-")
-            // PostgreSQL may run as another user, who must reach its own folder in here.
+            // PostgreSQL may run as another user, who must reach its own folder inside this one.
             .permissions(Permissions::from_mode(0o755))
             .tempdir_in(&options.dir)?;
         let path = folder.path();
@@ -137,7 +137,7 @@ impl Bench {
         Server::start(command, address)
     }
 
-    /// Makes a tenant beside the one of the bench, and returns its admin key.
+    /// Creates a second tenant, and returns its admin key.
     pub fn tenant(&self, database: &str, name: &str) -> anyhow::Result<ApiKey> {
         let mut command = Command::new(&self.licd);
         command.args(["tenants", "create", name]).env("LICD_DATABASE_URL", database);

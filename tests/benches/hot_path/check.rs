@@ -11,13 +11,13 @@ use serde_json::json;
 
 use crate::seed;
 
-/// How many users, evenly spread over all, are checked.
+/// Number of users that are checked, evenly spread over all.
 const SAMPLES: u64 = 16;
 
-/// What a row answers.
+/// Content of the responses of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// The same bytes to everyone.
+    /// Every user gets the same bytes.
     Static,
     /// Each user's own license.
     Licenses,
@@ -39,14 +39,14 @@ impl Checker {
         Ok(Self { client: Client::builder().no_proxy().build()?, key, sample: String::new() })
     }
 
-    /// Takes what licd at this address answers as the sample.
+    /// Takes the response of licd at this address as the sample.
     pub async fn take_sample(&mut self, licd: SocketAddr) -> anyhow::Result<()> {
         self.check(licd, &(0..1), Answers::Licenses).await?;
         self.sample = self.validate(licd, 0).await?.0;
         Ok(())
     }
 
-    /// Checks the answers to some of `users`, and returns the bytes of one, its head included.
+    /// Checks the responses to some of `users`, and returns the bytes of one, including its head.
     pub async fn check(
         &self,
         server: SocketAddr,
@@ -81,7 +81,7 @@ impl Checker {
             .map(|(name, value)| name.as_str().len() + value.len() + 4)
             .sum();
         let body = answer.text().await?;
-        ensure!(status == 200, "user {user} was answered with {status}: {body}");
+        ensure!(status == 200, "user {user} got {status}: {body}");
         let length = "HTTP/1.1 200 OK\r\n\r\n".len() + head + body.len();
         Ok((body, length))
     }

@@ -10,8 +10,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::process::{Server, free_address};
 
-/// What differs from the settings as delivered: room for a million users, and for the connections
-/// of all rows at once.
+/// Changes to the default settings: memory for a million users, and connections for all rows at the
+/// same time.
 const SETTINGS: [&str; 5] = [
     "shared_buffers=512MB",
     "max_connections=500",
@@ -20,13 +20,13 @@ const SETTINGS: [&str; 5] = [
     "log_min_messages=panic",
 ];
 
-/// A running cluster; stopped when dropped. Its folder belongs to whoever made it.
+/// A running cluster, which is stopped when dropped. Its folder belongs to the caller.
 pub struct Cluster {
     server: Server,
     binaries: PathBuf,
 }
 
-/// PostgreSQL refuses to run as root; it then runs as somebody with fewer rights.
+/// The user that runs PostgreSQL, which refuses to run as root.
 #[derive(Clone, Copy)]
 struct Account {
     user: u32,

@@ -1,4 +1,4 @@
-//! What is expected of the hot path, as ratios within one run, beside what was measured.
+//! Goals of the hot path, as ratios within one run, next to the measured ones.
 
 use crate::stages::pairs::Pair;
 use crate::stages::{CONNECTIONS, Results};
@@ -40,7 +40,7 @@ pub fn judge(results: &Results) -> Vec<Goal> {
     goals.extend(pages(results));
     for (subject, series) in results.busy.iter().filter(|(subject, _)| *subject != Handler) {
         let spread = series.most(|round| round.rate) / series.least(|round| round.rate);
-        goals.push(at_most(format!("{}, spread beside busy loops", subject.name()), 1.5, spread));
+        goals.push(at_most(format!("{}, spread with busy loops", subject.name()), 1.5, spread));
     }
     goals
 }
@@ -61,7 +61,7 @@ fn alone(results: &Results) -> Vec<Goal> {
     goals.collect()
 }
 
-/// What holders of seats cost the disk.
+/// Disk writes that holders of seats cause.
 fn writes(results: &Results) -> Vec<Goal> {
     let written = at(results, Sqlite).map(|series| series.median(|round| round.server_written));
     let goal = |bytes| at_most("licd, SQLite, bytes to disk".to_owned(), 50.0, bytes);
@@ -85,7 +85,7 @@ fn rates(results: &Results) -> Vec<Goal> {
     goals.collect()
 }
 
-/// CPU time of all processes but the load, beside that of an answer from memory.
+/// CPU time of all processes except the load generator, relative to a response from memory.
 fn costs(results: &Results) -> Vec<Goal> {
     let goals = [Sqlite, Postgres].into_iter().filter_map(|subject| {
         let measured = at(results, subject)?.ratio(at(results, Node)?, Round::cpu);
@@ -102,7 +102,7 @@ fn latencies(results: &Results) -> Vec<Goal> {
     goals.collect()
 }
 
-/// How many times as long a validation takes with many users.
+/// Factor by which a validation is slower with many users.
 fn growth(pair: &Pair) -> Goal {
     let factor = pair.plain.ratio(&pair.changed, |round| round.rate);
     at_most(format!("{}, cost of growth", pair.subject.name()), 1.25, factor)
@@ -127,7 +127,7 @@ fn pages(results: &Results) -> Vec<Goal> {
         let pages = results.pages.times.iter().filter(|page| page.subject == pair.subject);
         let slowest = pages.map(|page| page.median).fold(0.0, f64::max);
         goals.push(at_most(format!("{name}, ms of the slowest page"), 20.0, slowest));
-        let what = format!("{name}, beside a visitor of the dashboard, of alone");
+        let what = format!("{name}, with a visitor of the dashboard, relative to without");
         goals.push(at_least(what, 0.9, pair.ratio()));
     }
     goals

@@ -1,5 +1,5 @@
-//! The benchmark of the hot path: how many validations licd answers in a second, beside what limits
-//! it and what it replaces.
+//! The benchmark of the hot path: validations per second, next to the limits of the machine and to
+//! the design that licd replaces.
 //!
 //! A run starts everything that is compared as processes of their own on the loopback interface,
 //! loads one after the other with wrk in interleaved rounds, and prints medians. The rows are in

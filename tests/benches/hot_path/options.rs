@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::subject::Subject;
 
-/// Measures licd's validations beside a bare handler, a transaction for each request, and pgbench.
+/// Measure licd's validations next to a bare handler, a transaction for each request, and pgbench
 #[derive(Parser)]
 #[command(name = "hot_path")]
 pub struct Options {
@@ -18,13 +18,13 @@ pub struct Options {
     /// Run only this stage. May be given more than once.
     #[arg(long, value_name = "STAGE")]
     stage: Vec<Stage>,
-    /// Measure only this row, beside the bare handler. May be given more than once.
+    /// Measure only this row, next to the bare handler. May be given more than once
     #[arg(long, value_name = "ROW")]
     only: Vec<Subject>,
-    /// How often each row is measured; medians are shown.
+    /// Number of rounds for each row. Medians are shown.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
-    /// Where the databases are made, and removed again. Their disk is part of what is measured.
+    /// Folder in which the databases are created and removed. Its disk is part of the measurement.
     #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
     pub dir: PathBuf,
     /// Write the chart here; a full run writes docs/performance.svg by itself.
@@ -54,7 +54,7 @@ pub enum Stage {
     Throughput,
     /// PostgreSQL with statements that were planned on empty tables, and never analyzed.
     Unanalyzed,
-    /// Beside busy loops that take half of the cores.
+    /// During busy loops that take half of the cores.
     Busy,
     /// A thousand API keys in use instead of one.
     Keys,
@@ -62,30 +62,30 @@ pub enum Stage {
     Logging,
     /// Many users instead of few.
     Growth,
-    /// Every validation is refused, as all seats are taken; floating ones beside others.
+    /// Every validation is refused because all seats are taken; with and without floating seats
     Refused,
     /// Every validation takes a seat.
     Seats,
     /// Every validation creates a user.
     Users,
-    /// One tenant beside another that floods, and one key beside another of its tenant.
+    /// A tenant while another one floods licd, and a key while another key of its tenant does
     Neighbours,
-    /// The pages of the dashboard, and validations beside them.
+    /// Pages of the dashboard, and validations at the same time
     Pages,
-    /// Events that are sent to webhooks, and validations beside them.
+    /// Events that are sent to webhooks, and validations at the same time
     Webhooks,
 }
 
-/// What is measured, and how long.
+/// The rows to measure, and their durations.
 pub struct Plan {
     pub stages: Vec<Stage>,
     pub subjects: Vec<Subject>,
     pub connections: &'static [usize],
     pub rounds: u64,
-    /// How long a round of one row takes.
+    /// Duration of a round of one row, in seconds.
     pub seconds: u64,
     pub users: u64,
-    /// How many users the larger database of growth holds.
+    /// Number of users in the larger database of growth.
     pub many_users: u64,
     /// Users who have a license and no seat yet.
     pub newcomers: u64,
@@ -120,7 +120,7 @@ impl Options {
 }
 
 impl Plan {
-    /// Those of `subjects` that are measured.
+    /// Returns the `subjects` that are measured.
     pub fn pick<const N: usize>(&self, subjects: [Subject; N]) -> Vec<Subject> {
         subjects.into_iter().filter(|subject| self.subjects.contains(subject)).collect()
     }

@@ -1,4 +1,4 @@
-//! Servers as processes of their own, so that their CPU time and memory are theirs alone.
+//! Servers as separate processes, so that their CPU time and memory can be measured.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -62,14 +62,14 @@ pub fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// The resources that a process has used so far.
+/// Resources that a process has used so far.
 #[derive(Clone, Copy, Default)]
 pub struct Usage {
     pub cpu_seconds: f64,
     /// CPU time of children that have ended.
     pub ended_seconds: f64,
     pub resident_bytes: f64,
-    /// What was written to files, in whole pages.
+    /// Bytes that were written to files, in whole pages.
     pub written_bytes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What is printed: progress to standard error, tables in Markdown to standard output.
+//! Output: progress to standard error, tables in Markdown to standard output.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -29,7 +29,7 @@ fn print(line: impl Display) -> std::io::Result<()> {
     writeln!(std::io::stdout(), "{line}")
 }
 
-/// What the numbers depend on.
+/// Prints the facts on which the numbers depend.
 pub fn surroundings(bench: &Bench) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?;
     let (plan, commit) = (&bench.plan, commit_milliseconds(bench)?);
@@ -41,7 +41,7 @@ pub fn surroundings(bench: &Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long a small write takes to be on disk.
+/// Measures the time for a small durable write.
 fn commit_milliseconds(bench: &Bench) -> anyhow::Result<f64> {
     let mut file = std::fs::File::create(bench.folder.path().join("disk"))?;
     let mut times = Vec::new();
@@ -136,7 +136,8 @@ pub fn pairs(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result<()> 
     table(&head, &rows.collect::<Vec<_>>())
 }
 
-/// What a flood of other requests costs: rates, latencies, and the second in times the first.
+/// Prints the cost of a flood of other requests: rates, latencies, and the second as a multiple of
+/// the first.
 pub fn neighbours(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result<()> {
     let [plain, changed] = sides;
     let head = [
@@ -162,7 +163,7 @@ pub fn neighbours(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result
 
 pub fn busy(all: &[(Subject, Series)]) -> anyhow::Result<()> {
     let head = [
-        &*format!("beside busy loops, {CONNECTIONS} connections"),
+        &*format!("with busy loops, {CONNECTIONS} connections"),
         "validations/s",
         "min–max",
         "max/min",
@@ -210,7 +211,7 @@ pub fn seats(all: &[Seats]) -> anyhow::Result<()> {
     table(&head, &rows.collect::<Vec<_>>())
 }
 
-/// How long each page takes.
+/// Prints the time that each page takes.
 pub fn pages(all: &[PageTime]) -> anyhow::Result<()> {
     let head = ["page of the dashboard", "database", "KB", "median ms", "worst ms"];
     let rows = all.iter().map(|page| {
@@ -225,7 +226,7 @@ pub fn pages(all: &[PageTime]) -> anyhow::Result<()> {
     table(&head, &rows.collect::<Vec<_>>())
 }
 
-/// What sending costs others, and how fast it is to the one receiver that is fast.
+/// Prints the cost of sending for others, and its speed for the one fast receiver.
 pub fn webhooks(all: &Webhooks) -> anyhow::Result<()> {
     let sides = ["disabled", "enabled"];
     pairs("webhooks and new seats", sides, &all.seats)?;
@@ -235,7 +236,7 @@ pub fn webhooks(all: &Webhooks) -> anyhow::Result<()> {
         "events",
         "events/s",
         "memory MB",
-        "beside 700 that hang: slowest s",
+        "with 700 that hang: slowest s",
         "memory MB",
     ];
     let rows = all.bursts.iter().map(|burst| {

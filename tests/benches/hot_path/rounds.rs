@@ -16,11 +16,11 @@ use crate::wrk::{Load, Order, Report};
 
 /// Before the first round each row is loaded this long, unmeasured, so that caches are filled.
 const WARM_UP_SECONDS: u64 = 1;
-/// How far the mean length of the answers under load may be from that of the checked ones. A
-/// refusal is shorter by half.
+/// Tolerated difference between the mean length of responses under load and that of the checked
+/// ones. A refusal is shorter by half.
 const LENGTH_TOLERANCE: f64 = 0.02;
 
-/// What is measured in one row of a table.
+/// Measurements in one row of a table.
 pub struct RoundRow<'a> {
     pub name: &'a str,
     pub target: Target<'a>,
@@ -145,7 +145,7 @@ impl RoundRow<'_> {
     }
 }
 
-/// Runs one load on servers, and measures what they use meanwhile.
+/// Runs one load on servers, and measures the resources that they use.
 pub async fn load_servers(
     bench: &Bench,
     servers: &[Server],

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection, raw_sql};
 use crate::cluster::Cluster;
 use crate::sql::{self, Engine, LICENSE, SCATTER, USERS_PER_LICENSE};
 
-/// How many users a database holds.
+/// Number of users in a database.
 #[derive(Clone, Copy)]
 pub struct Size {
     /// Users who hold a seat. They come first.
@@ -21,7 +21,7 @@ pub struct Size {
     pub newcomers: u64,
 }
 
-/// How many users there are while a database that is never analyzed is first validated against.
+/// Number of users while a database that is never analyzed is first validated against.
 /// PostgreSQL plans for tables as small as this as it plans for empty ones.
 pub const FIRST_USERS: u64 = USERS_PER_LICENSE;
 
@@ -56,7 +56,7 @@ pub async fn postgres(
     Ok(url)
 }
 
-/// Makes a database in `cluster` that PostgreSQL never analyzes, with its first users alone.
+/// Creates a database in `cluster` that PostgreSQL never analyzes, with only its first users.
 pub async fn postgres_unanalyzed(
     cluster: &Cluster,
     name: &str,
@@ -126,7 +126,7 @@ async fn execute(url: &str, statements: Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many seats are held, and how many licenses count theirs wrongly.
+/// Counts the seats that are held, and the licenses whose counter is wrong.
 pub async fn count_seats(url: &str) -> anyhow::Result<(u64, u64)> {
     Ok((count(url, sql::SEATS_HELD).await?, count(url, sql::MISCOUNTED).await?))
 }

@@ -1,17 +1,18 @@
-//! All SQL of the benchmark, against the schema of licd: what seeds a database, what the
-//! transaction-per-request server and pgbench execute, and what counts seats afterwards.
+//! All SQL of the benchmark, against the schema of licd: statements that seed a database, those
+//! that the transaction-per-request server and pgbench execute, and those that count seats
+//! afterwards.
 //!
-//! A seed takes a few large statements, because a million users must not take minutes. Foreign keys
-//! are not enforced meanwhile, and the rows refer to each other by construction.
+//! A seed consists of a few large statements, because a million users must not take minutes.
+//! Foreign keys are not enforced during the seed, and the rows are consistent by construction.
 
 use std::ops::Range;
 
-/// How many users share a license.
+/// Number of users who share a license.
 pub const USERS_PER_LICENSE: u64 = 100;
 /// Odd, so that no two users below 2^32 have the same name.
 pub const SCATTER: u64 = 2_654_435_761;
 
-/// Which database a statement is for.
+/// Database for which a statement is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     Sqlite,
@@ -19,7 +20,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// That of a database's address.
+    /// Returns the engine of a database URL.
     pub fn of(url: &str) -> Self {
         if url.starts_with("sqlite") { Self::Sqlite } else { Self::Postgres }
     }
@@ -36,7 +37,7 @@ const USER: u8 = 4;
 const ASSIGNMENT: u8 = 5;
 const ACTIVATION: u8 = 6;
 
-/// What every seeding connection executes first.
+/// Returns the statements that each seeding connection executes first.
 pub fn prologue(engine: Engine) -> &'static str {
     match engine {
         Engine::Sqlite => "pragma foreign_keys = off",
@@ -206,7 +207,7 @@ fn features(engine: Engine) -> &'static str {
     }
 }
 
-/// How many seats are held.
+/// Counts the seats that are held.
 pub const SEATS_HELD: &str = "select count(activation_id) from assignments";
 
 /// Licenses whose counter is wrong, or that gave more seats than they have.
@@ -273,8 +274,8 @@ begin
             'activatedAt', found.activated_at, 'lastCheckedAt', moment)));
 end $$";
 
-/// What pgbench executes again and again: the function, for one of `:users` chosen at random. HASH
-/// stands for the key's.
+/// Script of pgbench: calls the function for one of `:users` chosen at random. HASH stands for the
+/// hash of the key.
 pub const PGBENCH_SCRIPT: &str = r"\set user random(0, :users - 1)
 \set name (:user * 2654435761) & 4294967295
 select validate_user(cast('\xHASH' as bytea),

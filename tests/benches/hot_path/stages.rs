@@ -24,7 +24,7 @@ use webhooks::Webhooks;
 /// The number of connections in every stage but throughput, and the one that goals are about.
 pub const CONNECTIONS: usize = 64;
 
-/// What the stages of a run measured; empty where one was left out or failed.
+/// Measurements of the stages of a run. Empty for a stage that was left out or failed.
 #[derive(Default)]
 pub struct Results {
     pub throughput: Throughput,
@@ -85,14 +85,14 @@ impl Results {
             }
             Stage::Neighbours => {
                 self.neighbours = neighbours::run(bench).await?;
-                let sides = ["alone", "beside a flood"];
+                let sides = ["without", "with a flood"];
                 report::neighbours("another tenant", sides, &self.neighbours.tenants)?;
                 report::neighbours("another key", sides, &self.neighbours.keys)
             }
             Stage::Pages => {
                 self.pages = pages::run(bench).await?;
                 report::pages(&self.pages.times)?;
-                let sides = ["alone", "beside a visitor"];
+                let sides = ["without", "with a visitor"];
                 report::pairs("dashboard in use", sides, &self.pages.visited)
             }
             Stage::Webhooks => {

@@ -11,11 +11,11 @@ pub struct Round {
     pub p999: f64,
     /// Microseconds of the server's CPU time for each validation.
     pub server_cpu: f64,
-    /// The same of PostgreSQL.
+    /// CPU time of PostgreSQL.
     pub database_cpu: f64,
     /// Bytes that the server wrote to files for each validation.
     pub server_written: f64,
-    /// The same of PostgreSQL.
+    /// Bytes that PostgreSQL wrote.
     pub database_written: f64,
     /// Resident bytes of the largest server, after the round.
     pub memory: f64,

@@ -1,4 +1,4 @@
-//! What is compared: the rows of the main table.
+//! The compared programs: the rows of the main table.
 
 use clap::ValueEnum;
 
@@ -18,9 +18,9 @@ pub enum Subject {
     /// Two nodes of licd on one PostgreSQL, each with half of the connections.
     #[value(name = "postgres-2")]
     PostgresTwo,
-    /// The same work in a transaction for each request, on SQLite.
+    /// A transaction for each request, on SQLite.
     PerRequestSqlite,
-    /// The same work in a transaction for each request, on PostgreSQL.
+    /// A transaction for each request, on PostgreSQL.
     PerRequestPostgres,
     /// pgbench calling a stored function that does the same work; no HTTP, no JSON to parse.
     Pgbench,

@@ -1,7 +1,8 @@
 //! The load: wrk, a load generator that is known and packaged, with the script `load.lua`.
 //!
-//! wrk measures throughput and latency and counts refusals; what answers say is checked apart from
-//! it, in `check`. Every kind of load of the benchmark is within its reach, several nodes included.
+//! wrk measures throughput and latency and counts refusals. The content of responses is checked
+//! separately, in `check`. wrk reaches every kind of load of the benchmark, including several
+//! nodes.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -26,7 +27,7 @@ pub struct Load<'a> {
     pub seconds: u64,
     pub users: &'a Range<u64>,
     pub order: Order,
-    /// What follows the number in each user's id.
+    /// Text after the number in each user's id.
     pub suffix: &'static str,
 }
 
@@ -47,7 +48,7 @@ pub struct Report {
     pub p50: u64,
     pub p99: u64,
     pub p999: u64,
-    /// How many users from the first one on may have been asked for.
+    /// Number of users, from the first one on, that may have been requested.
     pub asked: u64,
     status: u64,
     connect: u64,

@@ -19,7 +19,7 @@ def kept(answer, seen_seconds_ago=60, left=GRACE, fresh=0):
 
 
 def answer(expires_in, check_after=None):
-    """An answer of licd for a license with its end in so many seconds, perhaps a floating one."""
+    """Returns licd's response for a license that ends after a number of seconds, perhaps a floating one."""
     end = time.strftime("%Y-%m-%dT%H:%M:%S.123Z", time.gmtime(time.time() + expires_in))
     data = ALLOWED | {"license": {"expiresAt": end}, "checkAfterSeconds": check_after}
     return json.dumps({"success": True, "data": data})
@@ -101,7 +101,7 @@ def try_all(gate, read_key):
         gate.run(case, before, there, expected)
         gate.expect_requests(case, requests)
 
-    # From here on, each first attempt is the last, so that nobody waits.
+    # From here on, each first attempt is the last, so that no call waits.
     expired = gate.off("the license has expired")
     for case, before, expected in [
         ("with nothing kept", None, nothing),

@@ -1,4 +1,4 @@
-//! `licd restore`: what the backup holds, whole, or what was there before.
+//! `licd restore` leaves the whole backup, or the database from before.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -53,7 +53,7 @@ impl RestoreFolder {
         users
     }
 
-    /// Where the old database is kept.
+    /// Path of the old database.
     fn kept(&self) -> PathBuf {
         let is_kept = |name: &&String| name.contains("-replaced-") && !name.ends_with("-wal");
         self.path(files(self.folder.path()).iter().find(is_kept).unwrap())
@@ -158,7 +158,7 @@ async fn a_copy_of_a_live_file_is_not_called_complete() {
     let place = RestoreFolder::with_a_killed_licd().await;
     fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();
     let restored = said(&place.restore("copy.db"));
-    // What was written so far is in the log, so there may be no table yet.
+    // The rows written so far are in the log, so there may be no table yet.
     assert!(!restored.contains("complete"), "{restored}");
     let place = RestoreFolder::with_a_killed_licd().await;
     fs::copy(place.path("licd.db"), place.path("copy.db")).unwrap();

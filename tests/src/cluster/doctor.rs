@@ -65,7 +65,8 @@ async fn a_server_is_sound_slow_or_gone() {
     assert!(gone.only("problem").contains("Connection refused"), "{}", gone.only("problem"));
 }
 
-/// A standby is a problem alone, and none beside the primary; neither is one that is away.
+/// A standby is a problem if it is the only server, but not in addition to the primary. The same
+/// applies to one that is away.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_standby_is_sound_beside_its_primary() {

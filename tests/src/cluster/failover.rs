@@ -48,7 +48,7 @@ async fn a_primary_that_crashes_is_replaced() {
     fail_over(Cluster::crash).await;
 }
 
-/// As when a machine or its network is gone: nothing is refused, nothing is answered.
+/// A machine or its network is gone: connections are neither refused nor answered.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_primary_that_falls_silent_is_replaced() {

@@ -130,7 +130,7 @@ pub async fn away(caller: &Caller) {
     assert_eq!(caller.get("/healthz").await.status, 200);
 }
 
-/// What is done to the server.
+/// A fault of the server.
 type Step = fn(&Cluster);
 
 /// A crash, a restart, and a pause: how the server goes away, and how it comes back.
@@ -156,7 +156,7 @@ async fn a_database_that_goes_away_in_a_storm_loses_nothing_that_was_answered() 
             for caller in &callers {
                 away(caller).await;
             }
-            until("the storm is told", async || load.refusals() > before).await;
+            until("the storm is refused", async || load.refusals() > before).await;
             come_back(&cluster);
             for caller in &callers {
                 until("/readyz is 200 again", async || caller.get("/readyz").await.status == 200)
@@ -223,7 +223,7 @@ async fn after_a_restart_every_request_is_answered() {
     assert!(node.stop().success());
 }
 
-/// Whatever an operator took away, the callers are told to come again.
+/// Whatever an operator takes away, callers get a 503 with a time to retry.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_database_that_refuses_licd_is_unavailable() {
@@ -250,14 +250,14 @@ async fn a_database_that_refuses_licd_is_unavailable() {
         cluster.execute(give).await;
         cluster.execute(end_all).await;
         let again = async || caller.validate("ada").await.status == 200;
-        until("validations are answered again", again).await;
+        until("validations succeed again", again).await;
     }
     assert!(node.log().contains("the database cannot be used"), "{}", node.log());
     assert!(node.stop().success());
 }
 
-/// A session stays read-only, or without its tables, when the setting that made it so is gone: the
-/// sessions that began meanwhile are not used for the next minutes.
+/// A session stays read-only, or without its tables, after the setting that caused this is gone.
+/// licd does not use sessions that began in between for the next minutes.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_database_that_is_writable_again_is_written_immediately() {

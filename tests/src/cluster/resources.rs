@@ -1,5 +1,5 @@
-//! PostgreSQL ends licd's connections, or has none left for it: what is answered is right, the rest
-//! is 503 in time, and nothing needs a restart.
+//! PostgreSQL ends licd's connections, or has none left for it: every result is right, other
+//! requests get a 503 in time, and nothing needs a restart.
 
 use std::time::Instant;
 
@@ -67,7 +67,8 @@ async fn take_all(cluster: &Cluster, others: &mut Vec<PgConnection>) {
     }
 }
 
-/// Sixty requests at once, each answered right or refused in time. Answers how many were answered.
+/// Sends sixty requests at the same time. Each is right or refused in time. Returns the number that
+/// succeeded.
 async fn ask_many(caller: &Caller) -> usize {
     let begun = Instant::now();
     let asked = join_all((0..30).map(|_| caller.validate("ada")));

@@ -1,4 +1,4 @@
-//! A search path that changes: licd must not begin anew in an empty schema.
+//! A search path that changes: licd must not start over in an empty schema.
 
 use super::cluster_with_license;
 use crate::nodes::process::{Process, licd};

@@ -1,5 +1,5 @@
-//! PostgreSQL accepts connections and does not answer: the callers' wait is bounded, and `/readyz` is
-//! 503 meanwhile. Or it is read-only: who holds a seat is validated.
+//! PostgreSQL accepts connections and does not respond: callers wait for a limited time, and
+//! `/readyz` is 503. Or it is read-only: seat holders are validated.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::{Cluster, cluster_with_license};
 use crate::harness::until;
 use crate::nodes::process::{Process, first_key};
 
-/// How many validations wait at once: several batches.
+/// Number of validations that wait at the same time: several batches.
 const WAITING_REQUESTS: usize = 1500;
 /// The limit is 5 s; the rest is a margin for a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(12);
@@ -38,12 +38,11 @@ async fn a_long_queue_before_a_silent_database_is_refused_in_time() {
     assert_eq!(health.status, 200);
     assert_eq!(caller.get("/readyz").await.status, 503);
     cluster.thaw();
-    until("validations are answered again", async || caller.validate("ada").await.status == 200)
-        .await;
+    until("validations succeed again", async || caller.validate("ada").await.status == 200).await;
     assert!(node.stop().success());
 }
 
-/// A database that lets read and not write validates those who hold a seat, and nobody else.
+/// A read-only database validates seat holders and no other users.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_database_that_cannot_be_written_validates_holders_of_seats() {

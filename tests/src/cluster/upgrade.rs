@@ -19,7 +19,8 @@ async fn go_back(cluster: &Cluster) {
     cluster.execute("delete from _sqlx_migrations where version in (2, 3)").await;
 }
 
-/// What a validation locks, and what a change locks, with a key that comes first and last.
+/// Statements that lock the rows of a validation and of a change, with keys at both ends of the
+/// table.
 const READS: [&str; 3] = [
     "select count(*) from keys",
     "select count(*) from licenses",
@@ -50,7 +51,7 @@ async fn serve(url: &str, name: &str, statements: &[&str], stop: &AtomicBool, do
     }
 }
 
-/// A reader who stays, such as a backup, makes the migration wait and nobody else.
+/// A long reader, such as a backup, delays the migration and no other program.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_migration_stops_no_request() {

@@ -24,7 +24,7 @@ async fn products(caller: &Caller, name: &str) {
     }
 }
 
-/// The products of which the receiver was told.
+/// Returns the products of which the receiver got an event.
 fn told(receiver: &Receiver) -> BTreeSet<String> {
     let name = |event: &serde_json::Value| event["data"]["object"]["name"].to_string();
     receiver.received().iter().map(|it| name(&it.event)).collect()

@@ -60,7 +60,7 @@ async fn silent_connections_are_no_outage() {
     assert!(tokio::task::spawn_blocking(|| licd.stop()).await.unwrap().success());
 }
 
-/// While nothing is accepted, the kernel takes some hundred connections; each is answered later.
+/// While licd accepts none, the kernel accepts some hundred connections. Each is served later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_burst_of_newcomers_is_kept() {
     let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();

@@ -14,7 +14,7 @@ async fn half_a_head_does_not_hold_up_the_stop() {
     assert_eq!(idle.answer().await.status, 200);
     let mut half = Wire::connect(&app.base).await;
     half.send("GET /healthz HTTP/1.1\r\nhost: li").await;
-    // When a later connection was answered, the half head was read.
+    // A response on a later connection shows that the half head was read.
     let mut later = Wire::connect(&app.base).await;
     later.get("/healthz").await;
     assert_eq!(later.answer().await.status, 200);

@@ -1,5 +1,5 @@
-//! kill -9 in the middle of a storm, twenty times over: everything that was answered is on disk, and
-//! what is on disk is whole.
+//! kill -9 in the middle of a storm, twenty times: every acknowledged change is on disk, and the
+//! database is consistent.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ async fn answered_requests_survive_twenty_kills() {
     assert!(end.success());
 }
 
-/// Compares the answers with the database, and the database with itself.
+/// Compares the responses with the database, and the database with itself.
 async fn check(database: &TestDatabase, answered: &BTreeSet<Answered>) {
     let db = database.open().await;
     let mut conn = db.read().await.unwrap();
@@ -103,7 +103,7 @@ async fn check(database: &TestDatabase, answered: &BTreeSet<Answered>) {
             Answered::Assigned(user) => assigned.contains(user),
             Answered::Seated(user) => seated.contains(user),
         };
-        assert!(kept, "{told:?} was answered, and is gone");
+        assert!(kept, "{told:?} was acknowledged, and is gone");
     }
     let counted: Vec<(i32,)> =
         conn.query("select seats_used from licenses").fetch_all().await.unwrap();

@@ -1,5 +1,5 @@
-//! SIGTERM, SIGHUP and Ctrl-C: no new work is taken, what is in flight is answered, and the exit
-//! code is 0. A second signal ends licd at once.
+//! SIGTERM, SIGHUP and Ctrl-C: licd accepts no new work, completes requests in flight, and exits
+//! with 0. A second signal ends licd immediately.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -69,7 +69,7 @@ async fn requests_in_flight_survive(signal: &str, database: &TestDatabase, key: 
     drop(idle);
 }
 
-/// A second signal ends licd at once and breaks off requests in flight.
+/// A second signal ends licd immediately and aborts requests in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_at_once() {
     let (database, key) = (TestDatabase::ready().await, first_key());
@@ -100,7 +100,7 @@ async fn an_ignored_hangup_stays_ignored() {
     assert!(licd.stop().success());
 }
 
-/// SIGTERM with nothing to do: it ends at once, and starts again on the same database.
+/// SIGTERM without requests: licd ends immediately, and starts again on the same database.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_service_ends_and_starts_again() {
     let (database, key) = (TestDatabase::ready().await, first_key());

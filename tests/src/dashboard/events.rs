@@ -1,4 +1,4 @@
-//! The feed of events: what happened, by whom, and what it changed.
+//! The feed of events: the change, its actor, and the values before and after.
 
 use serde_json::json;
 
@@ -71,7 +71,7 @@ async fn an_event_names_its_records_and_who_acted() {
     assert_eq!(browser.script(links).await, 0);
 }
 
-/// What changed stands side by side, as JSON; a new record has its values.
+/// Changed values stand side by side, as JSON. A new record has its values.
 #[tokio::test]
 async fn details_show_before_and_after() {
     let app = App::start().await;
@@ -154,7 +154,7 @@ async fn the_feed_is_filtered_and_paged() {
     assert_eq!(types(&browser).await.len(), 50);
 }
 
-/// Somebody who pauses in the middle of a word goes on typing in the same page.
+/// A visitor who pauses in the middle of a word continues to type in the same page.
 #[tokio::test]
 async fn a_filter_waits_for_enter() {
     let app = App::start().await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{MARKUP, is_fit, is_fit_for_everyone, signed_in, signed_in_as};
 use crate::harness::{App, until};
 
-/// The life of a key in forms alone: what the page says of it holds for the API at once.
+/// The life of a key, using only forms: the API agrees immediately with what the page says.
 #[tokio::test]
 async fn a_key_is_created_shown_once_used_and_revoked() {
     let app = App::start().await;
@@ -55,7 +55,7 @@ async fn a_key_is_created_shown_once_used_and_revoked() {
     assert_eq!(actor["name"], "key of a test");
 }
 
-/// In forms alone, too: the new key works, and the old one until the time that the page names.
+/// Using only forms: the new key works, and the old one works until the time that the page names.
 #[tokio::test]
 async fn a_key_is_rolled_and_the_old_one_works_for_a_while() {
     let app = App::start().await;

@@ -20,7 +20,7 @@ fn page_of(license: &str) -> String {
     format!("/dashboard/live/licenses/{license}")
 }
 
-/// Where an answer sends the browser.
+/// Returns the address to which a response sends the browser.
 fn location(answer: &Response) -> &str {
     assert_eq!(answer.status(), 303);
     answer.headers()[LOCATION].to_str().unwrap()

@@ -1,4 +1,5 @@
-//! The overview: the first steps of a new tenant, what validations came to, and what needs attention.
+//! The overview: the first steps of a new tenant, outcomes of validations, and records that need
+//! attention.
 
 use chrono::Duration;
 use common::{Mode, Role, Timestamp, hour_of};
@@ -9,7 +10,8 @@ use crate::harness::{App, Browser, until};
 
 const OVERVIEW: &str = "/dashboard/live";
 
-/// Counts validations of an hour so many hours ago, past the interface, which knows only now.
+/// Counts validations in a past hour, directly in the database, because the interface knows only
+/// the present.
 async fn count(app: &App, hours_ago: i64, outcome: &'static str, count: i64) {
     let hour = hour_of(Timestamp::now()).plus(-Duration::hours(hours_ago));
     let mut conn = app.db().write().await.unwrap();
@@ -19,7 +21,7 @@ async fn count(app: &App, hours_ago: i64, outcome: &'static str, count: i64) {
     assert_eq!(insert.execute().await.unwrap(), 1);
 }
 
-/// Waits until so many refusals are counted, which happens behind the answers.
+/// Waits until this many refusals are counted, which happens after the responses.
 async fn until_refused(app: &App, times: usize) {
     until("refusals are written", async || {
         app.get("/api/v1/admin/refusals").await.list().len() == times

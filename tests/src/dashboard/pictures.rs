@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::sign_in;
 use crate::harness::{App, Browser, Caller, until};
 
-/// A vendor's day: what the pictures show.
+/// Creates the records of the pictures: a vendor's day.
 async fn a_day(app: &Caller) -> (String, String) {
     let studio = app.product("Studio").await;
     let render = app.product("Render").await;

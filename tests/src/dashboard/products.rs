@@ -1,4 +1,4 @@
-//! Products and plans: created, edited, and what an edit leaves alone.
+//! Products and plans: creation, edits, and the fields that an edit keeps.
 
 use common::{Mode, Role};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::harness::{App, Browser};
 
 const PRODUCTS: &str = "/dashboard/live/products";
 
-/// From nothing to a plan in forms alone, with markup in every text.
+/// From nothing to a plan, using only forms, with markup in every text.
 #[tokio::test]
 async fn a_product_and_its_plans_are_created_and_edited() {
     let app = App::start().await;
@@ -197,7 +197,7 @@ async fn the_pages_of_products_are_fit_for_everyone() {
     is_fit_for_everyone(&browser, &format!("/dashboard/live/plans/{plan}")).await;
 }
 
-/// What was created by mistake goes from its page, license first; what is used stays.
+/// Records created by mistake are deleted on their pages, the license first. Records in use stay.
 #[tokio::test]
 async fn a_mistake_is_deleted() {
     let app = App::start().await;

@@ -16,7 +16,7 @@ async fn the_reference_is_rendered_without_a_complaint() {
     }
 }
 
-/// Who has switched scripts off is told where the document is.
+/// A visitor without scripts sees where the document is.
 #[tokio::test]
 async fn without_scripts_the_reference_leads_to_the_document() {
     let app = App::start().await;

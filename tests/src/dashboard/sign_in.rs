@@ -44,7 +44,8 @@ async fn signing_out_leaves_nothing() {
     assert!(!browser.text().await.contains("Sessions in the dashboard"));
 }
 
-/// Live and test are told apart by a word, a colour and the icon, and only who may enters the other.
+/// Live and test mode differ in a word, a colour and the icon, and only permitted visitors enter
+/// the other mode.
 #[tokio::test]
 async fn the_mode_is_unmistakable_and_switched_where_the_key_allows() {
     let app = App::start().await;

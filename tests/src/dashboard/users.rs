@@ -22,7 +22,7 @@ fn end(license: &str) -> String {
     format!("…{}", &license[license.len() - 6..])
 }
 
-/// The life of a user in forms alone, with markup in every text.
+/// The life of a user, using only forms, with markup in every text.
 #[tokio::test]
 async fn a_user_is_created_edited_and_deleted() {
     let app = App::start().await;
@@ -99,7 +99,7 @@ async fn a_user_is_found_by_the_beginning_of_a_text() {
     let text = browser.text().await;
     assert!(text.find("Lovelace") < text.find("Smith"), "{text}");
     assert!(!text.contains("Grace"), "{text}");
-    // Nobody else begins so.
+    // No other user begins like this.
     search("adam").await;
     browser.is_at(&page_of(&app, "adam").await).await;
     browser.open(USERS).await;
@@ -249,7 +249,7 @@ async fn refused(app: &App, browser: &Browser, user: &str, reason: &str) {
     browser.sees(&format!("Refused for Studio: {}.", words(reason))).await;
 }
 
-/// The visitor is back on the user's page, and a validation is answered valid.
+/// Checks that the visitor is back on the user's page, and that a validation is valid.
 async fn is_helped(app: &App, browser: &Browser, user: &str) {
     browser.sees("Licensed for Studio.").await;
     assert!(browser.path().await.starts_with(&page_of(app, user).await));

@@ -8,7 +8,7 @@ use crate::webhooks::receiver::Receiver;
 
 const WEBHOOKS: &str = "/api/v1/admin/webhooks";
 
-/// In forms alone, as what follows.
+/// The life of a webhook, using only forms.
 #[tokio::test]
 async fn a_webhook_is_created_tried_and_mended() {
     let (app, receiver) = (App::with_webhooks().await, Receiver::start().await);
@@ -38,9 +38,10 @@ async fn a_webhook_is_created_tried_and_mended() {
     browser.sees("The event was sent, and not taken: status 410.").await;
     app.product("one").await;
     until("it is gone", async || record().await["state"] == "disabled").await;
-    // The overview welcomes until somebody was validated, which is counted behind the answer.
+    // The overview shows its welcome until a validation was counted, which happens after the
+    // response.
     app.validate("ada").await.data();
-    until("it is counted", async || {
+    until("the validation is counted", async || {
         let hours = app.get("/api/v1/admin/statistics").await.data()["hours"].clone();
         hours.as_array().unwrap().iter().any(|hour| hour["total"] == 1)
     })

@@ -1,5 +1,5 @@
-//! SQLite on a disk that is really full: a file system of 6 MiB in memory, in a mount namespace that
-//! ends with licd. Where the kernel lets nobody mount one, the test says so, and
+//! SQLite on a disk that is really full: a file system of 6 MiB in memory, in a mount namespace
+//! that ends with licd. Where the kernel permits no mount, the test says so, and
 //! `a_full_disk_heals_with_the_first_request` stands for it.
 
 use std::fs::{self, File};
@@ -21,13 +21,13 @@ fn in_small_disk(folder: &Path) -> String {
     format!(r#"exec unshare --map-root-user --mount sh -c '{mount} && exec "$0" "$@"' "$0" "$@""#)
 }
 
-/// Why no file system can be mounted here, if that is so.
+/// Returns the reason why no file system can be mounted here, if there is one.
 fn refusal_to_mount(folder: &Path) -> Option<String> {
     let tried = Command::new("sh").args(["-c", &in_small_disk(folder), "true"]).output().unwrap();
     (!tried.status.success()).then(|| String::from_utf8_lossy(&tried.stderr).trim().to_owned())
 }
 
-/// A file beside the database that takes two thirds of the disk.
+/// Creates a file next to the database that takes two thirds of the disk.
 fn take_most(disk: &Path) -> PathBuf {
     let path = disk.join("filler");
     File::create(&path).unwrap().write_all(&vec![1; 4 << 20]).unwrap();
@@ -52,7 +52,7 @@ async fn make_users(admin: &Caller) -> Vec<String> {
     }
 }
 
-/// While the disk is full, what needs no write is answered, the validation of a seat's holder too.
+/// While the disk is full, requests without a write succeed, including validations of seat holders.
 async fn is_refused_well(admin: &Caller) {
     until("nothing can be written", async || {
         assert_eq!(admin.validate("bob").await.verdict(), "valid");
@@ -122,7 +122,7 @@ async fn a_disk_that_filled_up_heals_once_space_is_freed() {
 
     assert!(!made.is_empty());
     for name in &made {
-        assert!(admin.user(name).await.is_object(), "{name} was answered, and is gone");
+        assert!(admin.user(name).await.is_object(), "{name} was acknowledged, and is gone");
     }
     is_whole(&licd, &disk, folder.path()).await;
     assert!(licd.stop().success());

@@ -35,7 +35,7 @@ fn with_webhooks(are_on: bool) -> Config {
     Config { webhooks: WebhookSettings { rules, are_off: !are_on }, ..quiet() }
 }
 
-/// Without events that nobody asked for.
+/// Returns a configuration without notices.
 fn quiet() -> Config {
     Config {
         expiry_notices: "off".parse().unwrap(),
@@ -64,12 +64,12 @@ impl App {
         Self::with(quiet()).await
     }
 
-    /// Its webhooks may reach this machine.
+    /// Starts an app whose webhooks may reach this machine.
     pub async fn with_webhooks() -> Self {
         Self::sending_webhooks(true).await
     }
 
-    /// It sends no webhooks.
+    /// Starts an app that sends no webhooks.
     pub async fn with_webhooks_off() -> Self {
         Self::sending_webhooks(false).await
     }
@@ -78,7 +78,7 @@ impl App {
         Self::with(with_webhooks(are_on)).await
     }
 
-    /// It sends webhooks, and serves this database.
+    /// Starts an app that sends webhooks, and serves this database.
     pub async fn with_webhooks_on(database: TestDatabase) -> Self {
         Self::on_with(database, with_webhooks(true)).await
     }
@@ -113,7 +113,8 @@ impl App {
         Self::with(Config { new_users: "6/m".parse().unwrap(), ..quiet() }).await
     }
 
-    /// As on a machine where so many batches of validations read at once.
+    /// Starts an app on which this many batches of validations read at the same time, as on a
+    /// larger machine.
     pub async fn reading_in_batches(most: u32) -> Self {
         let database = TestDatabase::ready().await;
         let db = Db::open_for(&database.url.parse().unwrap(), most).await.unwrap();
@@ -206,7 +207,7 @@ impl App {
         self.database
     }
 
-    /// The same, and lets go of the database.
+    /// Stops the app and returns its database.
     pub async fn close(self) -> TestDatabase {
         let db = self.db().clone();
         let database = self.stop().await;

@@ -1,4 +1,4 @@
-//! A user at a real browser, who sees pages, follows links and fills in forms by their labels.
+//! A real browser that sees pages, follows links and fills in forms by their labels.
 //!
 //! Each step waits until it can be done, as people do: after a click, the next step may meet the old
 //! page for a moment, so `sees` or `is_at` come before what only reads. A step that stays impossible
@@ -20,10 +20,10 @@ use self::webdriver::{Refused, Session};
 use super::app::App;
 use super::waiting::find;
 
-/// How long a step may take on a busy machine to become possible.
+/// Time in which a step must become possible, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What can be clicked, and what can be filled in.
+/// Selectors of elements that can be clicked, and of those that can be filled in.
 const CONTROLS: &str = "a[href], button, summary, input[type=submit], input[type=button], \
     input[type=checkbox], input[type=radio], [role=button]";
 const FIELDS: &str = "input:not([type=hidden], [type=submit], [type=button], [type=checkbox], \
@@ -76,7 +76,7 @@ impl Browser {
         self.click_in("", name).await;
     }
 
-    /// The same for a name that the page has several times: in the row, section or form that shows
+    /// Clicks a name that the page has several times: in the row, section or form that shows
     /// `place`.
     pub async fn click_in(&self, place: &str, name: &str) {
         self.step(&format!("click {name:?} {place}"), async || {
@@ -168,7 +168,7 @@ impl Browser {
         .await;
     }
 
-    /// What the field with this label holds.
+    /// Returns the value of the field with this label.
     pub async fn value(&self, label: &str) -> String {
         self.step(&format!("read {label:?}"), async || {
             let field = self.element(FIELDS, label, "").await?;
@@ -213,13 +213,14 @@ impl Browser {
         self.session.delete("cookie").await.unwrap();
     }
 
-    /// What JavaScript in the page returns. The Content-Security-Policy does not apply to it.
+    /// Returns the result of JavaScript in the page. The Content-Security-Policy does not apply to
+    /// it.
     pub async fn script(&self, body: &str) -> Value {
         self.step("run a script", async || self.run(body, json!([])).await).await
     }
 }
 
-/// How steps are done.
+/// Steps of the browser.
 impl Browser {
     /// Tries until it succeeds, and then looks into the console.
     async fn step<T>(&self, what: &str, attempt: impl AsyncFn() -> Result<T, String>) -> T {
@@ -290,7 +291,7 @@ impl Browser {
         told.map(drop).map_err(|refused| refused.message)
     }
 
-    /// What the console has to say since it was asked last.
+    /// Returns the messages of the console since the last call.
     async fn complaints(&self) -> Vec<String> {
         let log = self.session.post("se/log", json!({ "type": "browser" })).await.unwrap();
         let page = text_of(self.session.get("url").await.unwrap());

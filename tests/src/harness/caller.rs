@@ -34,7 +34,7 @@ impl Caller {
         Self { base, key: Some(key.to_owned()), client, words: Arc::default() }
     }
 
-    /// The same caller with another key.
+    /// Returns this caller with another key.
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self.clone() }
     }
@@ -43,7 +43,7 @@ impl Caller {
         Self { key: None, ..self.clone() }
     }
 
-    /// The same caller at another node.
+    /// Returns this caller at another node.
     pub fn at(&self, base: &str) -> Self {
         Self { base: base.to_owned(), ..self.clone() }
     }
@@ -150,7 +150,7 @@ impl Caller {
         self.delete(&format!("/api/v1/admin/licenses/{license}/assign/{user}")).await
     }
 
-    /// The same, also while a lease holds the seat.
+    /// Unassigns the user, even while a lease holds the seat.
     pub async fn unassign_dropping(&self, license: &str, user: &str) -> Answer {
         let path = format!("/api/v1/admin/licenses/{license}/assign/{user}?leases=drop");
         self.delete(&path).await
@@ -161,7 +161,7 @@ impl Caller {
         self.delete_user_with(name, "").await
     }
 
-    /// The same with a query.
+    /// Deletes a user with a query.
     pub async fn delete_user_with(&self, name: &str, query: &str) -> Answer {
         let user = self.user(name).await;
         let id = user["id"].as_str().unwrap_or("usr_01h455vb4pex5vsknk084sn02q");

@@ -1,4 +1,4 @@
-//! A database for one test alone: made when the test begins, gone when it ends.
+//! A database for one test: created when the test begins, deleted when it ends.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -38,7 +38,7 @@ impl TestDatabase {
             Ok(server) => postgres(server, template().await).await,
             Err(_) => {
                 let (database, path) = sqlite();
-                // As licd makes the file: for nobody else to read.
+                // licd creates the file like this: no other user can read it.
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
                 file.unwrap().write_all(migrated_file().await).unwrap();
                 database
@@ -63,8 +63,8 @@ impl TestDatabase {
         matches!(self.storage, Storage::Postgres { .. })
     }
 
-    /// How often PostgreSQL had to break up a deadlock here. Its sessions report when they end, so
-    /// this is asked after all nodes are gone.
+    /// Returns the number of deadlocks that PostgreSQL broke up here. Sessions report when they
+    /// end, so call this after all nodes are gone.
     pub async fn deadlocks(&self) -> i64 {
         let Storage::Postgres { server, name } = &self.storage else { return 0 };
         let mut server = PgConnection::connect(server).await.unwrap();

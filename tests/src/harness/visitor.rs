@@ -6,7 +6,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, redirect};
 use super::App;
 use super::caller::client;
 
-/// Somebody with a session, or without one.
+/// A visitor with or without a session.
 pub struct Visitor {
     client: Client,
     base: String,
@@ -28,7 +28,7 @@ impl Visitor {
         Self::at(&app.base, key).await
     }
 
-    /// The same, at the address of a node.
+    /// Signs in at the address of a node.
     pub async fn at(base: &str, key: &str) -> Self {
         let stranger = Self::stranger_at(base);
         let answer = stranger.post("/dashboard/sign-in", &[("key", key)]).await;
@@ -36,7 +36,7 @@ impl Visitor {
         Self { cookie: Some(cookie_of(&answer)), ..stranger }
     }
 
-    /// The same visitor with another cookie.
+    /// Returns this visitor with another cookie.
     pub fn with_cookie(&self, cookie: &str) -> Self {
         let (client, base) = (self.client.clone(), self.base.clone());
         Self { client, base, cookie: Some(cookie.to_owned()) }
@@ -71,7 +71,7 @@ impl Visitor {
     }
 }
 
-/// What a browser would send back.
+/// Returns the cookie that a browser would send back.
 pub fn cookie_of(response: &Response) -> String {
     let set = response.headers()[SET_COOKIE].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()

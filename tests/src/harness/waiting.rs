@@ -15,7 +15,7 @@ pub async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
     until_within(WAIT_TIMEOUT, what, is_so).await;
 }
 
-/// The same with another bound.
+/// Waits with another timeout.
 pub async fn until_within(bound: Duration, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     find_within(bound, what, async || is_so().await.then_some(())).await;
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 /// The words given out so far. An id keeps its word for the whole test: the first license that is
-/// shown is `lic_1` wherever it appears.
+/// shown is always `lic_1`.
 #[derive(Default)]
 pub struct Words(Mutex<Given>);
 
@@ -19,7 +19,7 @@ struct Given {
 const PREFIXES: [&str; 9] = ["ten", "key", "prd", "pln", "lic", "usr", "asg", "act", "evt"];
 
 impl Words {
-    /// The same value with stable words in it.
+    /// Returns this value with stable words.
     pub fn stable(&self, value: &Value) -> Value {
         match value {
             Value::Array(values) => values.iter().map(|value| self.stable(value)).collect(),

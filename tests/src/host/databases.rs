@@ -1,4 +1,4 @@
-//! Which database a command on the service's host works on: the service's, or none.
+//! The database of a command on the service's host: the service's, or none.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `licd doctor` says of the environment, and of an SQLite file.
+//! Findings of `licd doctor` about the environment, and about an SQLite file.
 
 use std::fs;
 use std::io::Write;
@@ -79,7 +79,7 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
     assert!(both.only("problem").contains("are both set"));
 }
 
-/// A pipe into which nobody writes would never be read to its end.
+/// A pipe without a writer would never be read to its end.
 #[test]
 fn a_secret_that_cannot_be_read_is_found() {
     let sound = Sound::new();
@@ -96,7 +96,7 @@ fn files_that_others_can_read_are_found() {
     set_mode(&sound.path, 0o644);
     let found = sound.examine(&[]);
     assert_eq!(found.code, Some(1));
-    // SQLite gives the files that it makes beside it the same permissions.
+    // SQLite gives the same permissions to the files that it creates next to the database.
     let fix = format!("[chmod 600 {}", sound.path.display());
     assert!(found.only("problem").contains(&fix), "{}", found.only("problem"));
     let allowed = sound.examine(&[("LICD_ALLOW_EXPOSED_FILES", "true")]);
@@ -132,7 +132,7 @@ async fn the_doctor_changes_nothing() {
 #[tokio::test]
 async fn a_damaged_file_is_found() {
     let sound = Sound::new();
-    // The last to close it leaves nothing in the log beside it.
+    // The last process that closes the database leaves nothing in its log.
     Db::open(&sound.url.parse().unwrap()).await.unwrap().close().await;
     let file = fs::File::options().write(true).open(&sound.path).unwrap();
     // The pages after the first, which has the schema.
@@ -161,7 +161,7 @@ async fn a_file_that_licd_cannot_write_is_found() {
     assert_eq!(sound.examine(&[]).code, Some(0));
 }
 
-/// A file system is read-only. Where the kernel lets nobody mount one, the test says so.
+/// A file system is read-only. Where the kernel permits no mount, the test says so.
 #[tokio::test]
 async fn a_read_only_file_system_is_found() {
     let sound = Sound::new();

@@ -30,8 +30,8 @@ fn refusal(url: &str) -> String {
     told
 }
 
-/// The message has the command that mends it. The group may read, and nobody can replace a file of
-/// another in a sticky folder.
+/// The message has the command that corrects the permissions. The group may read, and in a sticky
+/// folder no user can replace a file of another.
 #[tokio::test]
 async fn files_that_others_can_read_or_change_are_refused() {
     let folder = TempDir::new().unwrap();
@@ -48,7 +48,7 @@ async fn files_that_others_can_read_or_change_are_refused() {
     for mode in [0o604, 0o602, 0o601, 0o620] {
         refused(path, mode, 0o600, "chmod 600");
     }
-    // SQLite's files beside it exist while the database is open.
+    // SQLite's files next to the database exist while it is open.
     let db = Db::open(&url.parse().unwrap()).await.unwrap();
     licd(&["tenants", "create", "Other", "--database-url", &url]);
     for beside in ["-wal", "-shm"] {
@@ -88,7 +88,7 @@ fn every_command_refuses_exposed_files() {
     }
 }
 
-/// Where they are allowed, the same words are a warning.
+/// If they are allowed, the same words are a warning.
 #[test]
 fn exposed_files_can_be_allowed() {
     let folder = TempDir::new().unwrap();

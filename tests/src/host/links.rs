@@ -33,7 +33,7 @@ fn a_link_is_as_good_as_the_file() {
     assert!(printed(&["copy", "--from", &url, "--to", &to]).contains("keys"));
 }
 
-/// A pipe would be waited for until somebody writes to it.
+/// Reading a pipe would wait until a program writes to it.
 #[test]
 fn what_is_no_file_is_refused() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! SQLite files that were lost beside their write-ahead log, which then has all there is.
+//! SQLite files that were lost while their write-ahead log remained, which then has all data.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use super::refused;
 use crate::nodes::process::{Process, first_key};
 
-/// SQLite would delete the log, and licd begin a new service. Every command refuses instead, and
-/// leaves the log alone.
+/// SQLite would delete the log, and licd start a new service. Each command refuses instead, and does
+/// not touch the log.
 #[test]
 fn a_file_that_was_emptied_or_deleted_beside_its_log_is_refused() {
     let folder = TempDir::new().unwrap();

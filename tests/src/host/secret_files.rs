@@ -14,7 +14,7 @@ const URL_FILE: &str = "LICD_DATABASE_URL_FILE";
 const KEY: &str = "LICD_BOOTSTRAP_KEY";
 const KEY_FILE: &str = "LICD_BOOTSTRAP_KEY_FILE";
 
-/// A file with this content, for its owner alone, and its path.
+/// Creates a file with this content that only its owner can read, and returns its path.
 fn file(folder: &tempfile::TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
@@ -135,7 +135,7 @@ fn a_file_that_others_can_read_is_warned_of() {
     }
 }
 
-/// What licd does not read needs other permissions least of all.
+/// A file that licd does not read is not checked.
 #[test]
 fn a_folder_in_place_of_a_file_gets_no_command_to_close_it() {
     let doctor = Examination::by(command(&["doctor", "--json"]).env(URL_FILE, "/"));
@@ -144,8 +144,8 @@ fn a_folder_in_place_of_a_file_gets_no_command_to_close_it() {
     assert!(!found.contains("chmod"), "{found}");
 }
 
-/// What editors, shells and web pages leave around a value is no part of it; what hides in it is
-/// named.
+/// Characters that editors, shells and web pages leave around a value are not part of it. Invisible
+/// characters in it are named.
 #[test]
 fn a_setting_has_no_invisible_ends() {
     let folder = tempfile::TempDir::new().unwrap();

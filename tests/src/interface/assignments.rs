@@ -32,7 +32,8 @@ async fn assigning_creates_an_unknown_user() {
     assert_eq!(assigned["licenseId"], *license);
 }
 
-/// Assigning again answers the same assignment with 200; `metadata`, if sent, replaces the old.
+/// A second assignment returns the same assignment with 200. `metadata`, if sent, replaces the old
+/// entries.
 #[tokio::test]
 async fn assigning_again_is_the_same_assignment() {
     let app = App::start().await;
@@ -83,7 +84,7 @@ async fn a_license_that_is_assigned_first_decides_before_the_others() {
     assert_eq!(deciding().await, *upgrade, "assigned again without `first`, it stays");
 }
 
-/// Whoever has the license, in the order of assignment, each with the seat if one is held.
+/// The users of the license, in the order of assignment, each with the seat if one is held.
 #[tokio::test]
 async fn a_licenses_assignments_are_listed_with_their_users_and_seats() {
     let app = App::start().await;
@@ -170,7 +171,7 @@ async fn a_failed_assignment_creates_no_user() {
     assert_eq!(app.number("select count(*) from users").await, 0);
 }
 
-/// Taking a user off answers the assignment as it was, once.
+/// Unassigning returns the assignment as it was, once.
 #[tokio::test]
 async fn unassigning_answers_the_assignment() {
     let app = App::start().await;
@@ -199,7 +200,7 @@ async fn unassigning_without_an_assignment_is_404() {
         let told = app.unassign(license, "ada").await.told();
         assert_eq!(told.1["error"], "There is no such license", "{license}");
     }
-    assert_eq!(app.number("select count(*) from users").await, 2, "nobody is made by it");
+    assert_eq!(app.number("select count(*) from users").await, 2, "it creates no user");
 }
 
 /// The user id in the address is the caller's own, whatever characters are in it.
@@ -243,7 +244,7 @@ async fn the_query_names_any_user() {
     assert_eq!(app.delete(unknown).await.told().1["error"], "There is no such license");
 }
 
-/// Without a user that can be one, the query is at fault, and nobody is taken off.
+/// Without a valid user the query is refused, and no user is unassigned.
 #[tokio::test]
 async fn a_query_without_a_user_is_400() {
     let app = App::start().await;
@@ -260,7 +261,7 @@ async fn a_query_without_a_user_is_400() {
     assert_eq!(app.number("select count(*) from assignments").await, 1);
 }
 
-/// The key of a request that names its user in the query stands for that user alone.
+/// The key of a request that names its user in the query applies only to that user.
 #[tokio::test]
 async fn an_idempotency_key_covers_the_query() {
     let app = App::start().await;
@@ -280,7 +281,7 @@ async fn an_idempotency_key_covers_the_query() {
     assert_eq!(app.explain("..").await["licenses"].as_array().unwrap().len(), 1);
 }
 
-/// A user has at most 100 licenses. One that the user has can be assigned again all the same.
+/// A user has at most 100 licenses. One that the user has can be assigned again anyway.
 #[tokio::test]
 async fn the_101st_license_of_a_user_is_refused() {
     let app = App::start().await;

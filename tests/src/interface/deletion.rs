@@ -68,7 +68,7 @@ async fn what_is_used_stays() {
         assert_eq!(app.get(&path).await.data(), before.data());
     }
     assert_eq!(app.get(EVENTS).await.list().len(), events);
-    // Also when a user was deleted, and when nobody remembers the assignment.
+    // The same applies after a user was deleted, and when the assignment is no longer recorded.
     app.delete_user("ada").await.data();
     assert_eq!(app.delete(&path("licenses", &assigned)).await.refusal(), "409 conflict");
     app.assign(&assigned, "ada").await.data();

@@ -175,7 +175,7 @@ async fn a_replay_has_the_tag_of_the_first_answer() {
     assert_eq!(tag(&again), tag(&app.get(&path).await));
 }
 
-/// Its last use is no change of a key.
+/// The last use of a key is no change of it.
 #[tokio::test]
 async fn the_tag_of_a_key_stays_when_the_key_is_used() {
     let app = App::start().await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::events::EVENTS;
 use crate::harness::App;
 
-/// `type`, `subject` and `userId`, each and together. What nothing can have is in no event.
+/// `type`, `subject` and `userId`, each and together. No event matches a value that does not exist.
 #[tokio::test]
 async fn events_can_be_filtered() {
     let app = App::start().await;
@@ -106,7 +106,7 @@ async fn events_are_read_from_either_end_and_between_two_times() {
     for n in 0..60 {
         app.product(&format!("product {n}")).await;
     }
-    // Each is a minute after the one before; two are in the order of their commit alone.
+    // Each is a minute after the one before. Two are ordered only by their commit.
     let minute = |n: i64| Timestamp::from_millis(1_800_000_000_000 + n * 60_000).unwrap();
     let mut conn = app.db().write().await.unwrap();
     for sequence in 1..=62 {

@@ -1,4 +1,4 @@
-//! GET /api/v1/admin/events: what happened, by whom and to what, in the order of commit.
+//! GET /api/v1/admin/events: the change, its actor and its subject, in the order of commit.
 
 use common::{Mode, Role};
 use insta::assert_snapshot;
@@ -9,7 +9,7 @@ use crate::harness::{Answer, App, Caller};
 
 pub const EVENTS: &str = "/api/v1/admin/events";
 
-/// Somebody who reads on from the last event.
+/// A reader that continues from the last event.
 struct Follower {
     caller: Caller,
     seen: i64,
@@ -274,7 +274,7 @@ async fn changes_of_a_user_are_events() {
     assert_eq!(events[0]["actor"]["name"], "first key");
 }
 
-/// A key's event is in the key's own world, and shows its record alone.
+/// The event of a key is in the key's own world, and shows only its record.
 #[tokio::test]
 async fn changes_of_keys_are_events_without_a_secret() {
     let app = App::start().await;
@@ -344,7 +344,7 @@ async fn commands_on_the_host_make_events() {
     assert_eq!(told(&other).await, created, "each tenant has its own");
 }
 
-/// A request that is refused, or that is answered again, makes no event.
+/// A request that is refused or repeated makes no event.
 #[tokio::test]
 async fn what_did_not_happen_is_no_event() {
     let app = App::start().await;

@@ -229,8 +229,8 @@ async fn a_free_license_behind_a_full_one_is_a_remedy() {
     assert_eq!(app.validate("ada").await.verdict(), "valid");
 }
 
-/// An application sends another spelling than was licensed: validation makes a second user, as it
-/// must, and support is told of the first.
+/// An application sends another spelling than was licensed: validation creates a second user, as it
+/// must, and the explanation names the first.
 #[tokio::test]
 async fn a_user_without_a_license_may_be_one_who_has_it() {
     let app = App::start().await;

@@ -67,7 +67,7 @@ async fn personal_data_is_removed_and_the_user_stays_licensed() {
     assert_eq!(app.validate("kim@new").await.verdict(), "valid");
     assert!(app.get("/api/v1/admin/users?search=kim%20doe").await.list().is_empty());
 
-    // The events are as many as before, with the same ids, and the last one tells of it.
+    // There are as many events as before, with the same ids, and the last one records the deletion.
     let after = app.get("/api/v1/admin/events").await;
     assert_eq!(after.each("id")[..before.list().len()], before.each("id"));
     assert_eq!(after.each("type").last(), Some(&"user.forgotten"));

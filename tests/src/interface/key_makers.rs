@@ -1,4 +1,4 @@
-//! Keys that a key made: who made which, and revoking a leaked key with all of them.
+//! Keys that a key created: their creators, and revoking a leaked key with all of them.
 
 use serde_json::{Value, json};
 

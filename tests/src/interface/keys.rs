@@ -187,9 +187,8 @@ async fn a_key_that_is_rolled_again_has_a_successor_that_lasts() {
     }
 }
 
-/// A key that ends within a day keeps no tenant from being locked out, whoever asks, and by
-/// whatever clock. Nor can the last that lasts be replaced by one whose secret may not have
-/// arrived.
+/// A key that ends within a day does not protect a tenant from being locked out, for any caller and
+/// clock. The last lasting key cannot be replaced by one whose secret may not have arrived either.
 #[tokio::test]
 async fn a_tenant_is_left_with_a_live_admin_key_that_lasts() {
     let app = App::start().await;

@@ -1,4 +1,5 @@
-//! GET /api/v1/admin/licenses: filters alone and combined, the search by the end of an id, and seats.
+//! GET /api/v1/admin/licenses: single and combined filters, the search by the end of an id, and
+//! seats.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::operations::scope_of;
 pub(super) const LICENSES: &str = "/api/v1/admin/licenses";
 const UNKNOWN_PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
 const UNKNOWN_PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
-/// When half of the licenses expire.
+/// Time at which half of the licenses expire.
 pub(super) const END: &str = "2030-01-01T00:00:00.000Z";
 const AFTER_END: &str = "2030-01-01T00:00:00.001Z";
 
@@ -88,7 +89,7 @@ impl Stock {
         end.to_string()
     }
 
-    /// What a list must show.
+    /// Returns the licenses that a list must show.
     fn matching(&self, query: &[(&str, &str)]) -> Vec<Value> {
         let matches = |license: &Value, user: &str, (filter, wanted): (&str, &str)| match filter {
             "userId" => user == wanted,
@@ -103,7 +104,8 @@ impl Stock {
     }
 }
 
-/// Each of the 64 combinations shows what matches all of its filters, at once and in pages.
+/// Each of the 64 combinations shows the licenses that match all of its filters, as a whole and in
+/// pages.
 #[tokio::test]
 async fn filters_combine_freely_and_come_in_pages() {
     let app = App::start().await;
@@ -211,7 +213,7 @@ async fn a_malformed_filter_is_400() {
     }
 }
 
-/// `expiringBefore` is a moment in whatever zone; what has expired expires before it too.
+/// `expiringBefore` is a time in any zone. Expired licenses match too.
 #[tokio::test]
 async fn licenses_are_listed_by_the_moment_of_their_end() {
     let app = App::start().await;
@@ -276,7 +278,7 @@ async fn licenses_are_found_by_the_end_of_their_id() {
     }
 }
 
-/// Ids that share their last six characters are told apart by those before, on every page.
+/// Ids that share their last six characters are distinguished by those before, on every page.
 #[tokio::test]
 async fn ids_that_end_alike_are_told_apart() {
     let app = App::start().await;

@@ -112,7 +112,7 @@ async fn a_search_finds_ids_and_names_together() {
     assert_eq!(ids(&app, &[("search", end)]).await, [&*first, &second]);
 }
 
-/// What thousands match is read in another way, and found in the same order.
+/// A search with thousands of matches is read differently, and found in the same order.
 #[tokio::test]
 async fn a_filter_that_finds_many_is_as_one_that_finds_few() {
     let app = App::start().await;

@@ -55,7 +55,7 @@ async fn the_request_overrides_the_plans_validity() {
     }
 }
 
-/// `expiresAt` of the request overrides both, and stands alone.
+/// `expiresAt` of the request overrides both, and is sufficient.
 #[tokio::test]
 async fn the_request_can_say_when_the_license_ends() {
     let app = App::start().await;
@@ -180,7 +180,8 @@ async fn a_license_has_a_name_and_metadata() {
     }
 }
 
-/// The same again changes nothing, `updatedAt` included; a change moves it and never `createdAt`.
+/// A repeated change changes nothing, not even `updatedAt`. A change moves it and never
+/// `createdAt`.
 #[tokio::test]
 async fn updated_at_moves_with_changes_only() {
     let app = App::start().await;

@@ -70,7 +70,7 @@ async fn metadata_is_merged_wherever_it_is_kept() {
     assert_eq!((app.user("ada").await, app.get(&licenses).await.data().clone()), before);
 }
 
-/// Whoever merges reads nothing before, and no entry of another is lost.
+/// A merge needs no read before, and loses no entry of another caller.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_merges_lose_no_entry() {
     let app = App::start().await;

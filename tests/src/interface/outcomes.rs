@@ -89,7 +89,8 @@ async fn of_several_faults_the_most_fixable_is_the_reason() {
     }
 }
 
-/// What a person decided stays the reason past the expiry: renewing would not help.
+/// A status that a person has set stays the reason past the expiry, because a renewal would not
+/// help.
 #[tokio::test]
 async fn past_its_expiry_a_suspended_or_revoked_license_stays_so() {
     let app = App::start().await;
@@ -132,7 +133,7 @@ async fn the_first_good_license_in_the_order_of_assignment_is_selected() {
     assert_eq!(app.validate("ada").await["license"]["id"], *licenses[0]);
 }
 
-/// Assigning again does not move a license to the end; taking it off and assigning anew does.
+/// A second assignment does not move a license to the end. Unassigning and assigning again does.
 #[tokio::test]
 async fn assigning_anew_puts_a_license_last() {
     let app = App::start().await;

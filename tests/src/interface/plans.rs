@@ -43,7 +43,7 @@ async fn a_plan_is_made_and_shown() {
     assert_eq!(&app.get(PLANS).await.list()[0], made.data());
 }
 
-/// Required: productId and name. The others are null, and `features` is an array all the same.
+/// Required: productId and name. The others are null, and `features` is an array anyway.
 #[tokio::test]
 async fn a_plan_needs_a_product_and_a_name() {
     let app = App::start().await;

@@ -28,7 +28,7 @@ async fn a_product_is_made_and_shown() {
     assert_eq!(&app.get(PRODUCTS).await.list()[0], made.data());
 }
 
-/// Required: name alone.
+/// Required: only name.
 #[tokio::test]
 async fn a_product_needs_a_name() {
     let app = App::start().await;

@@ -1,4 +1,4 @@
-//! The reference at `/docs`: a page for a browser, without a key, that loads from licd alone.
+//! The reference at `/docs`: a page for a browser, without a key, that loads only from licd.
 
 use reqwest::{Method, Response};
 

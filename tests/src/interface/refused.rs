@@ -1,6 +1,6 @@
-//! What was refused: GET /api/v1/admin/refusals, the refusals that an explanation carries, and what
-//! GET /api/v1/admin/statistics counts. Outcomes are written behind the answers, and a clean stop
-//! writes the last of them.
+//! Refusals: GET /api/v1/admin/refusals, the refusals in an explanation, and the counts of GET
+//! /api/v1/admin/statistics. Outcomes are written after the responses, and a clean stop writes the
+//! last of them.
 
 mod filters;
 
@@ -27,7 +27,7 @@ async fn start() -> App {
     App::start().await
 }
 
-/// The same service after a clean stop: all that was answered before is counted.
+/// Returns the service after a clean stop, with all earlier responses counted.
 async fn restart(app: App) -> App {
     App::on(app.stop().await).await
 }
@@ -41,14 +41,14 @@ async fn refusals_of(caller: &Caller, user: &str) -> Vec<Value> {
     caller.get(&format!("{REFUSALS}?userId={user}")).await.list().to_vec()
 }
 
-/// How often the user was refused for the reason.
+/// Returns the number of refusals of the user for the reason.
 async fn times_refused(caller: &Caller, user: &str, reason: &str) -> i64 {
     let refusals = refusals_of(caller, user).await;
     let counts = refusals.iter().filter(|refusal| refusal["reason"] == reason);
     counts.map(|refusal| refusal["count"].as_i64().unwrap()).sum()
 }
 
-/// How often the outcome was counted in the last 24 hours.
+/// Returns the count of the outcome in the last 24 hours.
 async fn counted(caller: &Caller, outcome: &str) -> i64 {
     let statistics = caller.get(STATISTICS).await;
     let hours = statistics["hours"].as_array().unwrap().iter();
@@ -174,7 +174,7 @@ async fn outcomes_are_known_some_seconds_later() {
     }
 }
 
-/// Pages follow each other newest first, whatever is counted meanwhile.
+/// Pages follow each other newest first, even while refusals are counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_come_in_pages_newest_first() {
     let app = start().await;
@@ -340,7 +340,8 @@ async fn old_outcomes_are_forgotten() {
     assert_eq!(statistics["hours"][24]["valid"], 1);
 }
 
-/// Several nodes add to the same rows at once, in one order: none waits for another in a circle.
+/// Several nodes add to the same rows at the same time, in one order, so that no cycle of locks
+/// arises.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_outcomes_of_several_nodes_add_up() {
     let pair = Pair::start().await;

@@ -1,5 +1,4 @@
-//! Seats: taking, keeping and freeing them. How they hold under many callers at once is
-//! in `races`.
+//! Seats: taking, keeping and freeing them. Concurrent callers are in `races`.
 
 use serde_json::json;
 
@@ -60,7 +59,7 @@ async fn a_refusal_takes_nothing() {
     assert_eq!(counters(&app).await, [(1,)]);
 }
 
-/// The selected license alone decides: one with free seats behind it is not reached.
+/// Only the selected license decides: one with free seats after it is not reached.
 #[tokio::test]
 async fn a_full_license_is_not_skipped() {
     let app = App::start().await;

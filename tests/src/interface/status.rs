@@ -7,7 +7,7 @@ use crate::harness::{App, clock_passes};
 
 const ALL: [&str; 4] = ["active", "suspended", "revoked", "expired"];
 
-/// Row "(none) → active": what POST /admin/licenses makes.
+/// Row "(none) → active": the result of POST /admin/licenses.
 #[tokio::test]
 async fn a_new_license_is_active() {
     let app = App::start().await;
@@ -16,7 +16,7 @@ async fn a_new_license_is_active() {
     assert_eq!(shown["status"], "active");
 }
 
-/// Row "any of the four → the value supplied", and the updated license is answered.
+/// Row "any of the four → the value supplied", and the response has the updated license.
 #[tokio::test]
 async fn any_status_leads_to_any_other() {
     let app = App::start().await;
@@ -57,7 +57,7 @@ async fn the_updated_license_is_answered_whole() {
     "#);
 }
 
-/// The same status again changes nothing, `updatedAt` included.
+/// A repeated status changes nothing, not even `updatedAt`.
 #[tokio::test]
 async fn the_same_status_again_changes_nothing() {
     let app = App::start().await;

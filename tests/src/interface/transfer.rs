@@ -46,7 +46,7 @@ async fn a_license_goes_over_with_its_seat() {
     assert_eq!(events.list()[3]["data"]["reason"], "transferred");
 }
 
-/// Who waits for a seat gets it; who has one, or would get none, is not a receiver.
+/// A waiting user gets the seat. A user who has one, or would get none, cannot receive it.
 #[tokio::test]
 async fn who_is_assigned_already_gets_the_seat_alone() {
     let app = App::start().await;
@@ -60,7 +60,7 @@ async fn who_is_assigned_already_gets_the_seat_alone() {
         let refused = transfer(&app, &license, from, to).await;
         assert_eq!(refused.refusal(), refusal, "{from} {to}");
     }
-    assert!(app.user("mia").await.is_null(), "a refused transfer creates nobody");
+    assert!(app.user("mia").await.is_null(), "a refused transfer creates no user");
     let before = app.get(&format!("/api/v1/admin/licenses/{license}/assignments")).await;
     let handed = transfer(&app, &license, "ada", "bob").await;
     assert_eq!(handed["id"], before.list()[1]["id"]);

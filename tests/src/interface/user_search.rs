@@ -37,14 +37,15 @@ async fn find(caller: &Caller, query: &[(&str, &str)]) -> Answer {
     caller.send(Method::GET, USERS, |request| request.query(query)).await
 }
 
-/// What people know of others: a name, a part of an address, some of an id, in their own spelling.
+/// Searches with what people know about others: a name, a part of an address, some of an id, in
+/// their own spelling.
 #[tokio::test]
 async fn users_are_found_by_any_word() {
     let app = App::start().await;
     settle(&app).await;
     let long = "a".repeat(300);
     for (search, found) in [
-        // Words of names, from their start on, alone and one after the other.
+        // Words of names, from their start on, single and one after the other.
         ("larsen", &["u-10005", "sven", " space"][..]),
         ("LARS", &["u-10005", "sven", " space"]),
         ("sven larsen", &["u-10005", "sven"]),
@@ -98,7 +99,7 @@ async fn users_are_found_by_any_word() {
     ] {
         let answer = find(&app, &[("search", search)]).await;
         assert_eq!(answer.each("externalId"), found, "{search:?}");
-        // The same beside an external id.
+        // The same words in addition to an external id.
         for (id, ..) in PEOPLE {
             let both = find(&app, &[("search", search), ("externalId", id)]).await;
             assert_eq!(both.list().len(), usize::from(found.contains(&id)), "{search:?} {id}");
@@ -183,7 +184,7 @@ async fn a_search_is_given_once() {
     assert_eq!(twice.refusal(), "400 invalid_request search");
 }
 
-/// What a user is named now, and nobody who was deleted.
+/// The search finds current names of users, and no deleted ones.
 #[tokio::test]
 async fn a_search_finds_users_as_they_are() {
     let app = App::start().await;

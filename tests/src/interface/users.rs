@@ -131,7 +131,7 @@ async fn metadata_comes_back_as_it_was_sent() {
     }
 }
 
-/// Deleting takes the user off all licenses, frees the seats, and answers the record as it was.
+/// Deleting removes the user from all licenses, frees the seats, and returns the record as it was.
 #[tokio::test]
 async fn a_deleted_user_leaves_licenses_and_seats() {
     let app = App::start().await;
@@ -210,7 +210,7 @@ async fn a_user_with_another_external_id_keeps_licenses_and_seats() {
     assert_eq!((moved.status, &moved["id"]), (200, &user["id"]));
     assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
     assert_eq!(app.usage(&license).await["activeSeats"], 1);
-    // Whoever comes with the former one is somebody else.
+    // A request with the former one is for another user.
     assert_eq!(app.validate("ada@old.example").await.verdict(), "no_license");
     let events = app.get("/api/v1/admin/events?type=user.updated").await;
     let [event] = events.list() else { panic!("{events}") };

@@ -1,5 +1,5 @@
 //! POST /api/v1/validate: the answer's shape, the user it makes, the product it is narrowed to.
-//! Which outcome a condition has is in `outcomes`, who gets a seat in `seats`.
+//! The outcome of each condition is in `outcomes`, and who gets a seat in `seats`.
 
 use common::Timestamp;
 use insta::assert_snapshot;
@@ -48,7 +48,7 @@ async fn a_valid_license_is_answered_with_license_activation_and_features() {
     "#);
 }
 
-/// Response "invalid license": a success all the same.
+/// Response "invalid license": its status is a success anyway.
 #[tokio::test]
 async fn a_license_that_is_not_valid_is_no_error() {
     let app = App::start().await;
@@ -78,7 +78,7 @@ async fn an_unknown_user_is_made_once() {
     }
 }
 
-/// "Manual creation is only needed to set extra metadata": validation leaves it alone.
+/// "Manual creation is only needed to set extra metadata": validation does not change it.
 #[tokio::test]
 async fn a_validation_keeps_the_data_of_a_created_user() {
     let app = App::start().await;

@@ -21,7 +21,7 @@ pub struct LossyProxy {
 struct ProxyState {
     to: String,
     client: reqwest::Client,
-    /// How many writes may still be answered.
+    /// Number of writes that may still get a response.
     open: AtomicUsize,
     held: UnboundedSender<()>,
 }

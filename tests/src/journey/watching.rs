@@ -1,5 +1,4 @@
-//! What an operator sees of a running service: changes as they happen, refusals, counts, and the page
-//! of a user.
+//! An operator's view of a running service: live changes, refusals, counts, and the page of a user.
 
 use serde_json::Value;
 

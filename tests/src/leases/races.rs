@@ -1,4 +1,4 @@
-//! Leases beside everything that moves seats, on two nodes.
+//! Leases together with all operations that move seats, on two nodes.
 
 use std::collections::BTreeMap;
 
@@ -42,8 +42,8 @@ async fn live(caller: Caller, sold: Sold, user: String, keys: Vec<Jwk>) -> Optio
     last
 }
 
-/// Whoever takes over, gives back or takes away: those with a lease that nobody dropped are at most
-/// as many as there are seats, and all of them hold one.
+/// Under take-overs, releases and removals: users with a lease that was not dropped are at most as
+/// many as there are seats, and all of them hold one.
 #[tokio::test(flavor = "multi_thread")]
 async fn leases_and_seats_agree_on_two_nodes() {
     let pair = Pair::start().await;
@@ -115,7 +115,7 @@ async fn changed_meanwhile(app: &App, sold: &Sold, change: &'static str) -> Answ
     let last_check =
         async || app.usage(&sold.license).await["activations"][0]["lastCheckedAt"].clone();
     let before = last_check().await;
-    // Nobody sees it before it is committed, and nobody else writes.
+    // The change is invisible until its commit, and no other request writes.
     let mut tx = app.db().begin().await.unwrap();
     tx.query(change).execute().await.unwrap();
     let (caller, body) = ((**app).clone(), json!({ "userId": "ada", "productId": sold.product }));
@@ -125,7 +125,7 @@ async fn changed_meanwhile(app: &App, sold: &Sold, change: &'static str) -> Answ
     asked.await.unwrap()
 }
 
-/// The decision is made anew under the lock of the license.
+/// The decision is made again under the lock of the license.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_license_that_is_suspended_meanwhile_gives_no_lease() {
     let app = App::start().await;

@@ -1,4 +1,5 @@
-//! The seats that leases hold: nobody gets them before, unless somebody says so.
+//! The seats that leases hold: no other user gets them before the end, unless a request drops the
+//! lease.
 
 use chrono::TimeDelta;
 use common::Timestamp;
@@ -72,7 +73,7 @@ async fn without_a_running_lease_nothing_is_dropped() {
     }
 }
 
-/// Ends all leases so many seconds ago, with their tolerance.
+/// Ends all leases this many seconds ago, including their tolerance.
 async fn end_leases(app: &App, seconds: i64) {
     let ended = Timestamp::now().plus(-TimeDelta::seconds(seconds));
     let mut conn = app.db().write().await.unwrap();
@@ -96,7 +97,7 @@ async fn a_shorter_lease_frees_no_seat_earlier() {
 
 const OFFLINE: &str = r#"{ "ttlSeconds": 3600 }"#;
 
-/// A floating license of so many seats, whose first user is offline.
+/// Creates a floating license with this many seats, whose first user is offline.
 async fn with_one_offline(app: &App, seats: i32, users: &[&str]) -> Sold {
     let terms = json!({ "maxSeats": seats, "seatIdleMinutes": 5, "maxLeaseSeconds": 86400 });
     let sold = sold(app, terms, users).await;
@@ -106,7 +107,7 @@ async fn with_one_offline(app: &App, seats: i32, users: &[&str]) -> Sold {
     sold
 }
 
-/// Who is offline does not check, and yet the seat is in use.
+/// A user who is offline does not check, but the seat is in use.
 #[tokio::test]
 async fn nobody_takes_the_seat_of_who_is_offline() {
     let app = App::start().await;
@@ -177,7 +178,7 @@ async fn an_application_that_ends_keeps_a_seat_that_is_leased() {
     assert_eq!(*answer.data(), json!({ "released": [{ "licenseId": sold.license }] }));
 }
 
-/// The same request, once without and once with the query, is two requests.
+/// A request without the query and one with the query are two requests.
 #[tokio::test]
 async fn an_idempotency_key_covers_the_query() {
     let app = App::start().await;

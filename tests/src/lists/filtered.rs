@@ -1,5 +1,5 @@
-//! Filters that match little of a long list: what is at its far end is found, by statements of which
-//! each looks at only so many rows.
+//! Filters that match little of a long list: a match at the far end is found, by statements of
+//! which each looks at a limited number of rows.
 
 use common::{
     EventId, LicenseId, Mode, Name, PlanId, ProductId, Reason, Status, Timestamp, UserId,
@@ -65,7 +65,7 @@ const EVENTS: Sql = fill!(
      'key', 'user', 'usr_1', 'ada', '{}', '{}'"
 );
 
-/// How many parts a page has, and how many records they have together.
+/// Counts the parts of a page, and the records that they have together.
 macro_rules! parts {
     ($page:expr, |$part:ident| $find:expr) => {{
         let (mut found, mut parts) = (Collected::new($page), 0);

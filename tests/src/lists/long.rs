@@ -67,8 +67,8 @@ async fn stream(admin: &Caller) -> (usize, usize) {
 }
 
 /// 100,000 records, 23 MB of JSON, are streamed: the process that sends them needs hardly more
-/// memory than for 20,000. What it needs more are the database's own caches, a few MB; a list that
-/// is held in memory would be several times its size.
+/// memory than for 20,000. The difference are the database's own caches, a few MB. A list that is
+/// held in memory would be several times its size.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_records_are_streamed_in_flat_memory() {
     let (database, key) = (TestDatabase::ready().await, first_key());

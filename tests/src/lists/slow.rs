@@ -106,7 +106,7 @@ fn shown(usage: &Value) -> (Vec<&str>, [&Value; 2]) {
     (ids, [&usage["totalActivations"], &usage["activeSeats"]])
 }
 
-/// A usage is sent in many chunks. Seats that are freed meanwhile leave the others as they are.
+/// A usage is sent in many chunks. Seats that are freed during that leave the others as they are.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_usage_lists_every_seat_that_stays() {
     let app = App::start().await;

@@ -19,7 +19,7 @@ async fn metrics_are_off_by_default() {
     assert_eq!(licd.caller(&key).get("/metrics").await.refusal(), "404 not_found");
 }
 
-/// It shows metrics and nothing else, and the other listener none.
+/// The listener shows only metrics, and the other listener shows none.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_listener_shows_metrics_alone() {
     let database = TestDatabase::ready().await;
@@ -52,7 +52,7 @@ async fn the_address_is_taken_before_the_database_is_opened() {
     assert!(!file.exists());
 }
 
-/// Whoever holds connections to it holds up neither scrapes nor the stop, and takes few files.
+/// Clients that hold connections to it delay neither scrapes nor the stop, and take few files.
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_connections_hold_up_no_scrape_and_no_stop() {
     let database = TestDatabase::ready().await;

@@ -1,4 +1,4 @@
-//! What the log loses and leaves out is counted where monitors see it.
+//! Lines that the log loses and leaves out are counted where monitors see it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ impl Drop for Running {
     }
 }
 
-/// Nobody reads the log any more once licd listens.
+/// The reader of the log has gone after licd listens.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_log_lines_are_counted() {
     let (database, key) = (TestDatabase::ready().await, first_key());

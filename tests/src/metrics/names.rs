@@ -50,7 +50,7 @@ fn is_metric(word: &str) -> bool {
     word.strip_prefix("licd_").is_some_and(is_own) || word.starts_with("process_")
 }
 
-/// What is wrong with the names in a PromQL expression.
+/// Returns the faults of the names in a PromQL expression.
 fn faults(expression: &str, scrape: &Scrape) -> Vec<String> {
     let names = scrape.names();
     let mut faults = Vec::new();

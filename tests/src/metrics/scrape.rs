@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a listener for metrics showed at one moment.
+/// Output of a listener for metrics at one moment.
 pub struct Scrape {
     pub text: String,
     samples: Vec<Sample>,
@@ -34,12 +34,12 @@ impl Scrape {
         Self { text, samples }
     }
 
-    /// How many series there are.
+    /// Returns the number of series.
     pub fn series(&self) -> usize {
         self.samples.len()
     }
 
-    /// The one value whose series has these labels, beside others.
+    /// Returns the one value whose series has these labels, among others.
     #[track_caller]
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let mut found = self.with(name, labels);
@@ -62,7 +62,7 @@ impl Scrape {
         })
     }
 
-    /// The values of a metric that has this label alone.
+    /// Returns the values of a metric that has only this label.
     pub fn by_label(&self, name: &str, label: &str) -> BTreeMap<&str, f64> {
         let samples = self.samples.iter().filter(|sample| sample.name == name);
         samples.map(|sample| (&*sample.labels[label], sample.value)).collect()

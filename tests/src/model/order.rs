@@ -1,9 +1,9 @@
-//! Which order of the calls explains their answers, if any does.
+//! Search for an order of the calls that explains their responses.
 
 use super::rules::{CallResult, ModelState};
 use super::scenario::Call;
 
-/// Whether the calls, one after another in some order, are answered just so and lead from one state
+/// Whether the calls, one after another in some order, give these results and lead from one state
 /// to the other. Orders that begin wrongly are not followed further.
 pub fn exists(before: &ModelState, calls: &[(Call, &CallResult)], after: &ModelState) -> bool {
     if calls.is_empty() {

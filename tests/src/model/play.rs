@@ -1,4 +1,4 @@
-//! A scenario played against a running licd: the calls of a round at once, over HTTP.
+//! Plays a scenario against a running licd: the calls of a round at the same time, over HTTP.
 
 mod look;
 
@@ -20,7 +20,7 @@ use crate::harness::{Answer, Caller};
 use crate::races::at_once;
 pub use look::Snapshot;
 
-/// How long users were away whose seats are idle.
+/// Time for which users with idle seats were away.
 const AWAY: TimeDelta = TimeDelta::days(1);
 const FUTURE: &str = "2999-01-01T00:00:00.000Z";
 static PAST: LazyLock<Timestamp> = LazyLock::new(|| Timestamp::now().plus(-TimeDelta::days(1)));
@@ -39,7 +39,7 @@ pub struct Run {
     known: Arc<Known>,
 }
 
-/// What licd calls the records of a game.
+/// Ids that licd gave to the records of a scenario.
 #[derive(Default)]
 struct Known {
     products: Vec<String>,
@@ -95,7 +95,7 @@ impl ModelCluster {
 }
 
 impl Run {
-    /// All calls at once, each at the next node.
+    /// Sends all calls at the same time, each to the next node.
     pub async fn play(&self, round: &[Call]) -> Vec<CallRecord> {
         at_once(round.iter().zip(self.callers.iter().cycle()).map(|(call, caller)| {
             let (call, caller) = (*call, caller.clone());
@@ -166,7 +166,7 @@ fn expiry(end: Option<Timestamp>) -> Expiry {
         Some(end) if end == *PAST => Expiry::Past,
         // Of a license that has started, a year from then.
         Some(end) if end > Timestamp::now() => Expiry::Future,
-        Some(other) => panic!("nobody asked for {other}"),
+        Some(other) => panic!("{other} was not requested"),
     }
 }
 
@@ -307,7 +307,7 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> CallRecord {
         }
         (Call::Transfer { .. }, 404) => CallResult::NotAssigned,
         (Call::Transfer { .. }, 409) => CallResult::HasIt,
-        _ => panic!("{call:?} was answered {answer}"),
+        _ => panic!("{call:?} got {answer}"),
     };
     CallRecord { call, result, checked }
 }

@@ -71,11 +71,11 @@ impl CallResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelState {
     pub licenses: Vec<Terms>,
-    /// Which of them have an idle time.
+    /// Licenses with an idle time.
     pub floating: Vec<bool>,
-    /// Which of them are valid for some time past their end.
+    /// Licenses that are valid for some time past their end.
     pub has_grace: Vec<bool>,
-    /// Which of them wait for their first validation.
+    /// Licenses that wait for their first validation.
     pub waits: Vec<bool>,
     /// The idle seats that may be taken over, by license, longest unchecked first.
     pub idle: BTreeMap<usize, Vec<ActivationId>>,
@@ -105,7 +105,7 @@ impl HeldLicense {
 enum ExpectedOutcome {
     Keep(AssignmentId),
     Take(AssignmentId),
-    /// After so many idle seats were freed.
+    /// Take-over after this many idle seats were freed.
     TakeOver(AssignmentId, usize),
     Refuse(Reason),
 }
@@ -144,7 +144,7 @@ impl ModelState {
             }
             Call::SetSeats { license, max_seats } => {
                 if max_seats.is_some() && self.licenses[license].max_seats.is_none() {
-                    // Its seats are floating from now on, and nobody has been idle.
+                    // Its seats are floating from now on, and no holder is idle yet.
                     self.idle.remove(&license);
                 }
                 self.licenses[license].max_seats = max_seats;
@@ -200,7 +200,7 @@ impl ModelState {
         is_right
     }
 
-    /// What a validation does to the seats. Returns whether `result` is its answer.
+    /// Applies a validation to the seats. Returns whether `result` is a possible result.
     fn apply(
         &mut self,
         user: usize,
@@ -305,7 +305,7 @@ impl ModelState {
         (ExpectedOutcome::Refuse(reason), full)
     }
 
-    /// How the user of the assignment gets a seat, if there is one.
+    /// Returns the way in which the user of the assignment gets a seat, if there is one.
     fn grant(&self, at: AssignmentId, link: &HeldLicense) -> Option<ExpectedOutcome> {
         let max = self.licenses[link.license].max_seats;
         let used = self.seats(link.license).len();
@@ -334,7 +334,8 @@ impl ModelState {
     }
 
     /// A claim gives the license of the key to the user, and puts it first if it is worth a seat.
-    /// Who had the license when the claim came is validated, whatever became of it meanwhile.
+    /// A user who had the license when the claim arrived is validated, whatever happened to it
+    /// since.
     fn claim(&mut self, [user, license]: [usize; 2], may_have: bool, result: &CallResult) -> bool {
         let has_it = self.links(user).values().any(|link| link.license == license);
         let all = self.users.values().flat_map(BTreeMap::values);

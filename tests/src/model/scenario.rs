@@ -17,7 +17,7 @@ pub fn product_of(license: usize) -> usize {
     license % PRODUCTS
 }
 
-/// Where a license's end lies, seen from every moment of a test.
+/// Position of a license's end, relative to every moment of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     Never,
@@ -102,7 +102,7 @@ pub enum Call {
     },
 }
 
-/// Users who were away for so long that their seats are idle, and the calls that come then.
+/// Users who were away long enough for their seats to be idle, and the calls that follow.
 #[derive(Clone, Debug)]
 pub struct Round {
     pub away: Vec<usize>,
@@ -113,16 +113,17 @@ pub struct Round {
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub max_seats: Vec<Option<i32>>,
-    /// Which licenses have an idle time.
+    /// Whether each license has an idle time.
     pub floating: Vec<bool>,
-    /// Which licenses have days of grace.
+    /// Whether each license has days of grace.
     pub has_grace: Vec<bool>,
-    /// Which licenses wait for their first validation.
+    /// Whether each license waits for its first validation.
     pub waits: Vec<bool>,
-    /// What is called before the first round, one after another, so that there is something to
+    /// Calls before the first round, one after another, so that the rounds have something to
     /// compete for.
     pub prelude: Vec<Call>,
-    /// The calls of a round are under way at once; a round begins when the last one has ended.
+    /// The calls of a round are under way at the same time. A round begins when the last call has
+    /// ended.
     pub rounds: Vec<Round>,
 }
 

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use super::Pair;
 use crate::harness::Caller;
 
-/// How many writers there are at each node.
+/// Number of writers at each node.
 const WRITERS: usize = 12;
-/// How many rounds each of them writes.
+/// Number of rounds that each of them writes.
 const ROUNDS: usize = 12;
 
 /// Creates products, users and assignments, takes seats and frees them.

@@ -41,7 +41,7 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// The same, started by a shell that does this first.
+/// Returns a command for licd, started by a shell that runs `prelude` first.
 pub fn command_after(prelude: &str, args: &[&str]) -> Command {
     let licd = command(args);
     let mut shell = Command::new("sh");
@@ -85,7 +85,7 @@ pub fn licd(args: &[&str]) -> Output {
     licd_with(&[], args)
 }
 
-/// The same with settings in its environment.
+/// Runs licd with settings in its environment.
 pub fn licd_with(settings: &[(&str, &str)], args: &[&str]) -> Output {
     command(args).envs(settings.iter().copied()).output().unwrap()
 }
@@ -135,12 +135,12 @@ impl Process {
         Self::launch_with(database, &[("LICD_BOOTSTRAP_KEY", key)])
     }
 
-    /// The same with other settings in its environment.
+    /// Launches licd with other settings in its environment.
     pub fn launch_with(database: &str, settings: &[(&str, &str)]) -> Starting {
         Self::launch_command(command(&["serve"]), database, settings)
     }
 
-    /// The same with a command that is `licd serve`.
+    /// Launches licd with a command that is `licd serve`.
     pub fn launch_command(
         mut serve: Command,
         database: &str,
@@ -210,7 +210,7 @@ impl Process {
         peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// How many files and sockets it has open.
+    /// Returns the number of its open files and sockets.
     pub fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
@@ -234,7 +234,7 @@ impl Process {
         self.end()
     }
 
-    /// What it wrote to standard error.
+    /// Returns its output on standard error.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().join("\n")
     }

@@ -1,4 +1,4 @@
-//! Who has a license: those who hold a seat on it, and those who hold none.
+//! Users of a license: those who hold a seat on it, and those who hold none.
 
 use common::{Assignment, AssignmentId, LicenseId, Timestamp, User};
 use licd::ops::licenses::{self, MAX_COUNTED};

@@ -119,7 +119,8 @@ async fn an_earlier_use_that_is_written_late_leaves_the_address() {
     assert_eq!(found.last_used_address, Some(ADDRESS.to_string()));
 }
 
-/// What could not be written stays noted: it is written later, once, with what came meanwhile.
+/// Uses that could not be written are kept. They are written later, once, together with further
+/// ones.
 #[tokio::test]
 async fn uses_that_could_not_be_written_are_counted_later_and_once() {
     let app = App::start().await;

@@ -1,4 +1,4 @@
-//! Keys that need attention: those about to expire, and those that nobody seems to need.
+//! Keys that need attention: those about to expire, and those that seem unused.
 
 use common::{KeyId, Mode, Timestamp};
 use licd::error::Error;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::view_of;
 use crate::harness::{App, Caller};
 
-/// A key with these times, in days from now. Nobody uses it.
+/// Creates an unused key with these times, in days from now.
 async fn key(
     app: &App,
     now: Timestamp,

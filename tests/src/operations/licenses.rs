@@ -106,7 +106,7 @@ async fn a_license_is_full_while_no_seat_is_free() {
         assert_eq!(full(&app, &other).await, [""; 0]);
     }
     app.update(&free, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
-    assert_eq!(full(&app, &app).await, [&*one], "nobody misses a seat of what has ended");
+    assert_eq!(full(&app, &app).await, [&*one], "an ended license lacks no seat");
     app.update(&free, json!({ "clear": ["expiresAt"] })).await.data();
     app.set_status(&free, "suspended").await.data();
     assert_eq!(full(&app, &app).await, [&*one]);

@@ -1,5 +1,5 @@
-//! A full queue of validations, seen from outside: who finds it full is refused at once, and who
-//! waits is answered or refused in time.
+//! A full queue of validations, seen from outside: further callers are refused immediately, and
+//! waiting ones get a response or a refusal in time.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ use super::TURN;
 use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key};
 
-/// More validations than may wait at once: docs/reference/limits.md says how many may.
+/// More validations than may wait at the same time, by docs/reference/limits.md.
 const ASKED: usize = 4096 + 400;
-/// How long a refusal may take, by its median: the machine is busy with those that wait.
+/// Maximum median time of a refusal, because the machine is busy with waiting requests.
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// An answer is due in 5 s; the rest is a margin for a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(12);
@@ -59,7 +59,7 @@ async fn a_full_queue_refuses_at_once_and_nobody_waits_in_vain() {
     let (median, slowest) = (refusals[refusals.len() / 2], refusals.last());
     println!("{} found the queue full: {median:?}, at most {slowest:?}", refusals.len());
     assert!(median < AT_ONCE, "{refusals:?}");
-    until("validations are answered", async || admin.validate("bob").await.status == 200).await;
+    until("validations succeed", async || admin.validate("bob").await.status == 200).await;
     assert!(node.stop().success());
 }
 

@@ -1,5 +1,5 @@
-//! Forms that could give something away, lose another's work or make up users: what they ask first,
-//! and what they say afterwards. Over HTTP, as a browser without script sends them.
+//! Forms that could give something away, overwrite another's work or create users by mistake: their
+//! questions, and the notices afterwards. Over HTTP, as a browser without script sends them.
 
 use reqwest::Response;
 use reqwest::header::LOCATION;
@@ -21,7 +21,7 @@ pub async fn send(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> Str
     after(visitor, visitor.post(path, fields).await).await
 }
 
-/// What a page's form was based on.
+/// Returns the state on which a page's form was based.
 pub fn seen(page: &str) -> String {
     let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
     rest.split_once('"').unwrap().0.to_owned()
@@ -39,7 +39,7 @@ pub async fn stored(app: &App, license: &str) -> serde_json::Value {
     app.get(&format!("/api/v1/admin/licenses/{license}")).await.data().clone()
 }
 
-/// Who is licensed for one product and refused for another is not simply valid.
+/// A user who is licensed for one product and refused for another is not simply valid.
 #[tokio::test]
 async fn each_product_has_its_verdict() {
     let app = App::start().await;
@@ -92,7 +92,7 @@ async fn a_license_is_renewed_for_a_term_of_its_plan() {
     }
 }
 
-/// What gives something away is not the button that stands out.
+/// A button that gives something away does not stand out.
 #[tokio::test]
 async fn freeing_a_seat_stands_out_and_raising_the_limit_does_not() {
     let app = App::start().await;
@@ -213,7 +213,7 @@ async fn a_typed_user_is_looked_up_before_one_is_created() {
     assert_eq!(app.get("/api/v1/admin/users").await.list().len(), 5);
 }
 
-/// A new user is nobody who exists, and has an email that looks like one.
+/// A new user must not resemble an existing one, and has an email that looks like one.
 #[tokio::test]
 async fn a_user_who_exists_is_not_created_again() {
     let app = App::start().await;
@@ -246,7 +246,7 @@ async fn a_user_who_exists_is_not_created_again() {
     assert!(app.user("eve").await.is_null() && app.user("ben").await["name"].is_null());
 }
 
-/// What is felt immediately is asked about first, and done when that is answered.
+/// A change that users notice immediately asks first, and happens after the confirmation.
 #[tokio::test]
 async fn a_drastic_change_is_asked_about() {
     let app = App::start().await;
@@ -322,7 +322,7 @@ async fn notices_say_what_has_happened() {
     assert_eq!(act("assign", "userId", "ada").await, "assigned-invalid&to=suspended");
     let shown = visitor.get(&format!("{page}?notice=limit-changed&from=1&to=6")).await;
     assert!(shown.text().await.unwrap().contains("Seat limit changed from 1 to 6."));
-    // An address that somebody made up says nothing of its own.
+    // An invented address shows no notice of its own.
     for query in ["limit-changed", "limit-changed&from=1&to=call+555-1234,+now+for+your+refund"] {
         let shown = visitor.get(&format!("{page}?notice={query}")).await.text().await.unwrap();
         assert!(!shown.contains("Seat limit changed"), "{shown}");

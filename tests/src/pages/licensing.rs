@@ -16,7 +16,7 @@ async fn one_seat(app: &App) -> String {
     license
 }
 
-/// What was bought is to decide, and not the trial that the user has.
+/// The decision concerns what was bought, and not the trial that the user has.
 #[tokio::test]
 async fn a_license_is_put_before_the_others_of_a_user() {
     let app = App::start().await;
@@ -120,7 +120,7 @@ async fn a_license_is_handed_over_on_its_page() {
     assert!(page.contains("no longer has the license"), "{page}");
 }
 
-/// Whoever takes a seat away that a lease holds is asked first, by each of the forms.
+/// Each form that takes away a seat of a lease asks first.
 #[tokio::test]
 async fn a_seat_with_a_lease_is_taken_away_after_a_question() {
     for form in ["release", "unassign", "transfer", "delete", "rename"] {

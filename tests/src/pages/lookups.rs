@@ -1,4 +1,4 @@
-//! What pages find and show, as far as it takes no browser to see it.
+//! Content of pages that can be checked without a browser.
 
 use chrono::Duration;
 use common::Timestamp;

@@ -1,4 +1,4 @@
-//! What the dashboard asks before it gives something back, or takes away more than the form shows.
+//! Questions of the dashboard before a form gives something back, or takes away more than it shows.
 
 use serde_json::json;
 

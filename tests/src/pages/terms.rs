@@ -1,4 +1,4 @@
-//! Forms whose texts mean a day, features or a person: what they make of them.
+//! Forms whose texts mean a day, features or a person, and how they are read.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn features_are_separated_by_lines_or_commas() {
     }
 }
 
-/// What the form of a license says of its last valid day holds from the start.
+/// The last valid day that the form of a license shows holds from the start.
 #[tokio::test]
 async fn a_license_made_here_is_valid_through_its_last_day() {
     let app = App::start().await;

@@ -20,10 +20,10 @@ use sqlx::types::Uuid;
 use super::{connect, most_read, rows_read, run, stop_autovacuum};
 use crate::harness::TestDatabase;
 
-/// How long a page is; the lists have 20,000 records in each of two worlds.
+/// Length of a page. The lists have 20,000 records in each of two worlds.
 const PAGE: i64 = 10;
-/// What a page may read, in rows and in entries of indexes: each record with its user, its world or
-/// its name. The search for users reads three lists, and then the users whom it found.
+/// Maximum number of rows and of entries of indexes that a page reads: each record with its user,
+/// its world or its name. The search for users reads three lists, and then the users whom it found.
 const MOST_ROWS: i64 = 14 * PAGE;
 
 /// A page of a search looks first whether it finds many, in an index and its table.
@@ -235,7 +235,7 @@ async fn read_lists(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
     read_users_and_keys(conn, scope, stats).await;
 }
 
-/// What each list found and read.
+/// Results and reads of each list.
 struct Stats {
     observer: PgConnection,
     before: i64,
@@ -256,7 +256,7 @@ impl Stats {
 #[tokio::test]
 #[ignore = "needs PostgreSQL, which counts the rows it reads"]
 async fn a_page_reads_as_many_rows_as_it_has() {
-    // No licd serves: what its tasks read meanwhile would count.
+    // No licd serves, because the reads of its tasks would count.
     let database = TestDatabase::ready().await;
     let db = database.open().await;
     assert!(tenants::bootstrap(&db, &ApiKey::generate(Mode::Live), || true).await.unwrap());

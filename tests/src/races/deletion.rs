@@ -23,8 +23,8 @@ async fn step(app: &Caller, n: usize, license: &str, user: &str) {
     assert!(n % 6 < 4 || answer.status != 404, "{answer}");
 }
 
-/// Deleting, assigning, taking off, creating and validating one user at once: each is answered as if
-/// it were alone, and the seats are counted right.
+/// Deleting, assigning, unassigning, creating and validating one user at the same time: each result
+/// is right, and the seats are counted right.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_that_comes_and_goes_fails_no_request() {
     let app = App::start().await;
@@ -42,7 +42,7 @@ async fn a_user_that_comes_and_goes_fails_no_request() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// The same at two nodes, where a batch of the one meets the deletion of the other.
+/// Deletes at two nodes, where a batch of one meets the deletion of the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_that_comes_and_goes_fails_no_request_at_two_nodes() {
     let pair = Pair::start().await;
@@ -99,7 +99,7 @@ async fn run(tx: &mut Tx, sql: &'static str) {
 }
 
 /// A validation has read the user's license, and the user is deleted before it can take the seat:
-/// it then makes the user anew, as for anyone unknown.
+/// it then creates the user again, as for any unknown user.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_deleted_in_the_middle_of_a_validation_is_made_anew() {
     let app = App::start().await;
@@ -152,8 +152,8 @@ async fn a_deletion_takes_seats_in_the_order_in_which_batches_do() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// Of many deletions of one user exactly one is done; with one Idempotency-Key all are answered
-/// alike, or hear that it is still running.
+/// Of many deletions of one user exactly one succeeds. With one Idempotency-Key all get the same
+/// response, or a refusal because the first still runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_deletions_is_done() {
     let app = App::start().await;
@@ -178,8 +178,8 @@ async fn one_of_many_deletions_is_done() {
     }
 }
 
-/// Plans and products go while others are created in them: whoever comes too late hears that the
-/// plan or the product is unknown, and nothing is left without its plan or product.
+/// Plans and products are deleted while records are created in them: a late request gets the error
+/// that the plan or the product is unknown, and no record is left without its plan or product.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_catalog_that_comes_and_goes_fails_no_request() {
     let app = App::start().await;

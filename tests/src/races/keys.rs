@@ -7,7 +7,8 @@ use serde_json::{from_value, json};
 use super::at_once;
 use crate::harness::{App, Caller};
 
-/// Admin keys that all revoke each other at once leave one: a tenant never locks itself out.
+/// Admin keys that all revoke each other at the same time leave one, so a tenant never locks itself
+/// out.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_revoke_each_other_leave_one() {
     for _ in 0..3 {
@@ -32,7 +33,7 @@ async fn keys_that_revoke_each_other_leave_one() {
     }
 }
 
-/// Admin keys that roll and revoke each other at once leave one that is valid.
+/// Admin keys that roll and revoke each other at the same time leave one that is valid.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_roll_and_revoke_each_other_leave_one() {
     let app = App::start().await;
@@ -125,7 +126,7 @@ async fn writing_the_last_use_waits_for_no_lock() {
     );
     revoke(&app, &keys[1]).await;
     drop(holder);
-    // Of two who may write a row at once, the revocation waits; the writer goes on without it.
+    // If both write a row at the same time, the revocation waits, and the other writer skips it.
     revoke(&app, &keys[2]).await;
     usage.write(app.db()).await.unwrap();
 
@@ -137,8 +138,8 @@ async fn writing_the_last_use_waits_for_no_lock() {
     assert!(records[1..].iter().all(|key| key.last_used_at == Some(used)), "{records:?}");
 }
 
-/// Thousands of keys are written in portions, each in one statement, and a use that came later
-/// meanwhile is not taken back.
+/// Thousands of keys are written in batches, each in one statement, and a later use that came in
+/// between is kept.
 #[tokio::test]
 async fn the_last_uses_of_many_keys_are_written_together() {
     let app = App::start().await;

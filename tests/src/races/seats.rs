@@ -6,14 +6,15 @@ use serde_json::json;
 use super::{at_once, check_books};
 use crate::harness::App;
 
-/// Hundreds of users claim ten seats at once: ten get one.
+/// Hundreds of users claim ten seats at the same time, and ten get one.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_hundreds_of_first_validations_as_many_succeed_as_there_are_seats() {
     let app = App::start().await;
     for seats in [1, 10] {
         let license = app.license(json!({ "maxSeats": seats })).await;
         let names: Vec<String> = (0..320).map(|n| format!("{seats}-{n}")).collect();
-        // No more at once than are answered in time on a slow disk.
+        // A slow disk must still serve all of these in time, so the number of simultaneous requests
+        // is limited.
         let assigning = stream::iter(&names).for_each_concurrent(20, async |name| {
             assert_eq!(app.assign(&license, name).await.status, 201);
         });
@@ -30,7 +31,7 @@ async fn of_hundreds_of_first_validations_as_many_succeed_as_there_are_seats() {
     }
 }
 
-/// One user who asks a hundred times at once takes one seat, and is valid every time.
+/// One user who asks a hundred times at the same time takes one seat, and is valid every time.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_user_at_once_takes_one_seat() {
     let app = App::start().await;
@@ -42,7 +43,7 @@ async fn one_user_at_once_takes_one_seat() {
     });
     let mut seats = at_once(asks).await;
     seats.dedup();
-    assert_eq!(seats.len(), 1, "one activation, told to everybody");
+    assert_eq!(seats.len(), 1, "all callers got one activation");
     assert_eq!(app.usage(&license).await["totalActivations"], 1);
     check_books(&app).await;
 }

@@ -1,4 +1,4 @@
-//! All calls at once: assign, unassign, validate, suspend and delete.
+//! All calls at the same time: assign, unassign, validate, suspend and delete.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ async fn an_answer_holds_for_the_next_request_under_load() {
     answers_hold(App::start().await, 16).await;
 }
 
-/// With so many callers several batches are answered at a time, as on a machine with many cores.
+/// With this many callers several batches are handled at a time, as on a machine with many cores.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_holds_for_the_next_request_of_another_batch() {
     answers_hold(App::reading_in_batches(4).await, 400).await;

@@ -48,7 +48,7 @@ async fn one_of_many_posts_made_the_user() {
     assert_eq!(made.iter().map(|(_, id)| id).collect::<BTreeSet<_>>().len(), 1);
 }
 
-/// The same of assignments: one is made, the others find it.
+/// Concurrent assignments: one is created, the others find it.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_assignments_is_made() {
     let app = App::start().await;
@@ -65,7 +65,7 @@ async fn one_of_many_assignments_is_made() {
     assert_eq!(made.iter().map(|(_, id)| id).collect::<BTreeSet<_>>().len(), 1);
 }
 
-/// Changes of different members of one user at once: none is lost.
+/// Changes of different members of one user at the same time: none is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_of_one_user_at_once_are_all_kept() {
     let app = App::start().await;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::App;
 
-/// No browser guesses another type, and nothing that was answered with a key lies in a cache.
+/// No browser guesses another type, and no response to a key is cached.
 #[tokio::test]
 async fn answers_are_neither_sniffed_nor_stored() {
     let app = App::start().await;

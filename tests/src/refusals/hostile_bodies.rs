@@ -1,4 +1,4 @@
-//! Bodies that are sent to do harm: many at once, and never finished.
+//! Hostile bodies: many at the same time, and never finished.
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -24,8 +24,8 @@ async fn half_send(caller: &Caller, path: &str, count: usize, length: usize) -> 
     join_all(half_sent).await
 }
 
-/// Waits until this many of the requests were refused. None that is not finished can be answered with
-/// anything else.
+/// Waits until this many of the requests were refused. An unfinished request can get no other
+/// response.
 async fn wait_for_refusals(half_sent: &mut [Raw], count: usize) {
     let mut answers: FuturesUnordered<_> = half_sent.iter_mut().map(Raw::answer).collect();
     for _ in 0..count {
@@ -37,8 +37,8 @@ async fn wait_for_refusals(half_sent: &mut [Raw], count: usize) {
     }
 }
 
-/// 120 MiB of bodies that are nearly whole: licd keeps what fits into its budget, refuses the others
-/// with a time to come back, and serves honest callers meanwhile.
+/// 120 MiB of bodies that are nearly whole: licd keeps as many as fit into its budget, refuses the
+/// others with a time to retry, and serves honest callers.
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_bodies_share_a_budget() {
     let (database, key) = (TestDatabase::ready().await, first_key());

@@ -47,8 +47,8 @@ async fn refused(app: &App, length: usize) -> Vec<Refused> {
 
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: licd\r\n\r\n";
 
-/// Sends the head along with another request, and the body when that one was answered: so it comes
-/// when licd has begun with the head for certain. Then another request must be answered too.
+/// Sends the head together with another request, and the body after the response to that one, so
+/// that licd has certainly begun with the head. Then another request must succeed too.
 async fn refuse_late(connection: &mut Raw, refused: &Refused, body: &[u8]) {
     let Refused { method, path, headers, status } = refused;
     connection.send(HEALTH.to_owned() + &head(method, path, headers)).await;

@@ -84,8 +84,8 @@ async fn without_a_limit_there_are_no_headers() {
     assert_eq!((answer.status, answer.header("ratelimit-limit")), (200, None));
 }
 
-/// The promise of a rate of n: n at once, and then one in each interval, whoever asks with the key,
-/// for validations and for everything else.
+/// The promise of a rate of n: n immediately, and then one in each interval, for all users of the
+/// key, for validations and for everything else.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_come_together_are_counted_exactly() {
     const QUOTA: usize = 30;

@@ -50,8 +50,8 @@ async fn a_text_has_1_to_255_characters_and_no_control_character() {
     );
 }
 
-/// `maxSeats` 1…1,000,000 and `expiresInDays` 1…36,500, whole: zero and negatives are ambiguous
-/// between "never" and "at once", so they are refused.
+/// `maxSeats` 1…1,000,000 and `expiresInDays` 1…36,500, whole: zero and negatives could mean
+/// "never" or "immediately", so they are refused.
 #[tokio::test]
 async fn a_number_is_whole_and_in_its_bounds() {
     let app = App::start().await;

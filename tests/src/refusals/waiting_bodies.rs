@@ -1,4 +1,4 @@
-//! Requests that wait for their bodies: what each of them costs, and for how long.
+//! Requests that wait for their bodies: their cost, and its duration.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use super::{OPERATIONS, with_unknown_ids};
 use crate::harness::{TestDatabase, Visitor};
 use crate::nodes::process::{Process, first_key};
 
-/// How many requests wait for each operation: so many that the pages which SQLite keeps in memory
-/// are little next to them.
+/// Number of requests that wait for each operation: enough to make the pages negligible that SQLite
+/// keeps in memory.
 const REQUESTS: u64 = 400;
-/// What one may take with its connection, in KiB. The future of a handler that holds its operation
-/// while it waits takes more by itself.
+/// Maximum memory of one request with its connection, in KiB. The future of a handler that holds
+/// its operation while it waits takes more than this.
 const MAX_KIB: u64 = 44;
 
 const FORM: &str = "content-type: application/x-www-form-urlencoded";
@@ -38,7 +38,7 @@ async fn operations(node: &Process, key: &str) -> Vec<(&'static str, String, Vec
     api.chain(pages).collect()
 }
 
-/// Whoever asks, and for whatever: a stranger's sign-in more than any.
+/// For all callers and operations, above all for a stranger's sign-in.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_operation_costs_much_while_its_body_is_awaited() {
     let (database, key) = (TestDatabase::ready().await, first_key());
@@ -46,7 +46,8 @@ async fn no_operation_costs_much_while_its_body_is_awaited() {
     let operations = operations(&node, &key).await;
     let mut looked_at = 0;
     for (method, path, mut lines) in operations {
-        // What an earlier operation has freed is used again, so only what exceeds it is seen here.
+        // Memory that an earlier operation has freed is used again, so only the excess is seen
+        // here.
         let before = node.peak_memory();
         // licd says so once the operation asks for its body.
         lines.extend(["expect: 100-continue".to_owned(), "content-length: 2".to_owned()]);
@@ -76,7 +77,7 @@ async fn no_operation_costs_much_while_its_body_is_awaited() {
     assert!(looked_at > 25, "{looked_at}");
 }
 
-/// Its body is a key: it is short, and comes soon.
+/// The body of a sign-in is a key: it is short, and arrives soon.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_body_of_a_sign_in_has_narrower_bounds() {
     let (database, key) = (TestDatabase::ready().await, first_key());

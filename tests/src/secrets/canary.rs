@@ -34,7 +34,7 @@ impl Canaries {
         self.add(secret)
     }
 
-    /// What follows the shown characters of a key is nowhere, not even its beginning.
+    /// Checks that the secret part of a key is not in the content, not even its beginning.
     fn absent_from(&self, place: &str, content: &[u8]) {
         for secret in &self.0 {
             let part = &secret[12..20];
@@ -142,7 +142,7 @@ async fn use_the_dashboard(licd: &Process, key: &str, canaries: &mut Canaries) {
     }
 }
 
-/// What the commands on the host write to standard error while they make keys.
+/// Returns the standard error of the commands on the host while they create keys.
 fn use_the_host(url: &str, canaries: &mut Canaries) -> Vec<u8> {
     let mut said = Vec::new();
     let at = ["--database-url", url];

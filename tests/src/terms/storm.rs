@@ -16,8 +16,8 @@ fn name(n: usize) -> String {
     format!("user-{n}")
 }
 
-/// Asks for all these users at once, each at one of the nodes, and some at both; returns who is
-/// valid.
+/// Asks for all these users at the same time, each at one of the nodes, and some at both. Returns
+/// the users who are valid.
 async fn ask(callers: &[Caller; 2], users: &[usize]) -> BTreeSet<usize> {
     let again = users.iter().step_by(9);
     let asked = users.iter().chain(again).enumerate().map(|(n, user)| async move {
@@ -28,7 +28,7 @@ async fn ask(callers: &[Caller; 2], users: &[usize]) -> BTreeSet<usize> {
     answers.into_iter().map(|(user, _)| user).collect()
 }
 
-/// Round after round half of the holders die, the others ask again with everybody who waits.
+/// In each round half of the holders stop, and the others ask again together with all who wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_are_exact_and_no_live_user_loses_one() {
     let pair = Pair::start().await;
@@ -67,8 +67,8 @@ async fn seats_are_exact_and_no_live_user_loses_one() {
     pair.end().await;
 }
 
-/// A node that is killed right after its answers takes no check with it: at the other node all who
-/// wait ask at once, and nobody who was answered loses the seat.
+/// A node that is killed right after its responses loses no check: at the other node all waiting
+/// users ask at the same time, and no holder who got a response loses the seat.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_seats_that_a_killed_node_answered_are_kept() {
     let mut pair = Pair::start().await;
@@ -102,7 +102,7 @@ async fn the_seats_that_a_killed_node_answered_are_kept() {
     pair.end().await;
 }
 
-/// The check that was answered is in the database, whatever becomes of the node that answered.
+/// The check of a response is in the database, whatever happens to the node.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_seat_of_who_was_answered_is_not_taken_at_another_node() {
     let pair = Pair::start().await;
@@ -118,7 +118,7 @@ async fn the_seat_of_who_was_answered_is_not_taken_at_another_node() {
         let (ada, bob) = join(here.validate("ada"), there.validate("bob")).await;
         let valid = [&ada, &bob].into_iter().filter(|it| it.verdict() == "valid").count();
         assert_eq!(valid, 1, "{ada} {bob}");
-        // Whoever was valid holds the seat at both nodes.
+        // A user who was valid does not hold the seat at both nodes.
         let holder = if ada.verdict() == "valid" { "ada" } else { "bob" };
         for caller in &pair.callers {
             assert_eq!(caller.validate(holder).await.verdict(), "valid");

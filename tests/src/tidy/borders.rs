@@ -1,4 +1,4 @@
-//! Who may know what: the rooms of licd each other, and SQL, HTTP, and the tenant in every
+//! Borders of knowledge: which rooms of licd use each other, SQL and HTTP, and the tenant in every
 //! statement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ pub const ROOMS: [(&str, &[&str]); 16] = [
         &[
             "auth::gate",
             "db::*",
-            // Where secrets are stored, what events show of a webhook, and test deliveries.
+            // Storage of secrets, the events of a webhook, and test deliveries.
             "delivery::client",
             "delivery::sender",
             "delivery::settle",
@@ -132,7 +132,7 @@ fn rooms_know_only_whom_they_may() {
     }
 }
 
-/// The rooms of licctl, from the top. Beside them are only the library itself, which puts them
+/// The rooms of licctl, from the top. Next to them are only the library itself, which puts them
 /// together, and `error` and `escape`, which all know.
 const ROOMS_OF_LICCTL: [&str; 9] =
     ["args", "commands", "bulk", "noun", "context", "client", "profile", "output", "terminal"];
@@ -153,15 +153,16 @@ fn rooms_of_licctl_use_only_those_below() {
     assert_eq!(seen.len(), ROOMS_OF_LICCTL.len(), "a room is empty");
 }
 
-/// Seen from any folder, its files and folders form no circle. What a file has from the folder's
-/// own file, and that from it, is one thing in two files and does not count.
+/// Seen from any folder, its files and folders form no cycle. Uses between a file and the folder's
+/// own file do not count, because they are one thing in two files.
 #[test]
 fn no_circle_of_modules() {
     let findings: Vec<String> = [LICD, LICCTL].into_iter().flat_map(circles_in).collect();
     assert!(findings.is_empty(), "circles of modules: {findings:#?}");
 }
 
-/// The root uses all rooms. Who uses it uses all of them, and is in a circle that has no name.
+/// The root uses all rooms. A room that uses the root uses all of them, and is in a cycle that has
+/// no name.
 #[test]
 fn no_module_names_the_root() {
     let uses = [LICD, LICCTL].into_iter().flat_map(modules::uses);
@@ -278,7 +279,7 @@ fn sql_is_in_the_store() {
     hold("SQL outside store and db", &uses(&sources(), outside, &words), &[]);
 }
 
-/// Which refusal is which status is decided once, in `error`; handlers answer with types that know
+/// The status of each refusal is decided once, in `error`. Handlers return types that know
 /// their status. Elsewhere a status would be a second opinion.
 #[test]
 fn statuses_are_at_the_edge() {
@@ -291,7 +292,7 @@ fn statuses_are_at_the_edge() {
     hold("statuses beyond the edge", &uses(&sources(), inside, &words), &[]);
 }
 
-/// The decision is pure: what it needs is passed in, so that a table can test it.
+/// The decision is pure: its inputs are passed in, so that a table can test it.
 #[test]
 fn the_verdict_decides_and_does_nothing_else() {
     let verdict = |path: &str| path == "server/src/validation/verdict.rs";
@@ -299,7 +300,7 @@ fn the_verdict_decides_and_does_nothing_else() {
     hold("the verdict does more than decide", &uses(&sources(), verdict, &words), &[]);
 }
 
-/// What crosses the wire does no I/O.
+/// Types of the interface do no I/O.
 #[test]
 fn common_describes_and_does_nothing() {
     let common = |path: &str| path.starts_with("common/src/");
@@ -352,14 +353,14 @@ fn store_functions_take_their_scope() {
         "phrases::add_to_users",
         // Its statements have theirs.
         "page::found",
-        // All worlds are answered, or none.
+        // All worlds get the response, or none.
         "uptime::find",
         "uptime::note",
         // A node serves all worlds.
         "nodes::note",
         "nodes::others_have",
         "nodes::remove",
-        // The ends in all worlds are told.
+        // Notices about ends in all worlds.
         "notices::lock",
         "notices::set",
         "notices::ending",

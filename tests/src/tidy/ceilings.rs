@@ -1,6 +1,6 @@
-//! How much code the product and the tests may hold. Code grows a line at a time, and nobody sees it
-//! in one commit, so `tests/ceilings.txt` gives each issue an allowance. There are two sums instead
-//! of one for each folder, because code may move between folders.
+//! Limits for the amount of code in the product and the tests. Code grows a line at a time, which
+//! no one sees in one commit, so `tests/ceilings.txt` gives each issue an allowance. There are two
+//! sums instead of one for each folder, because code may move between folders.
 
 use std::fs;
 

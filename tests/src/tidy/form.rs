@@ -18,8 +18,8 @@ fn files_are_short() {
     hold("files longer than 400 lines", &findings, &[]);
 }
 
-/// rustfmt keeps code within 100 columns and leaves comments alone. They keep to the same, give or
-/// take a character or two.
+/// rustfmt keeps code within 100 columns and does not change comments. Comments keep to the same
+/// width, plus two characters.
 #[test]
 fn comments_are_narrow() {
     let mut findings = Vec::new();

@@ -1,5 +1,5 @@
-//! The rule for migrations, which `docs/operate/upgrades.md` explains: a step holds up no node that
-//! serves meanwhile, whatever the size of its tables.
+//! The rule for migrations, which `docs/operate/upgrades.md` explains: a step delays no serving
+//! node, whatever the size of its tables.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ fn named<'s>(statement: &'s str, before: &str) -> Vec<&'s str> {
     statement.split(before).skip(1).map(|rest| rest.split(end).next().unwrap()).collect()
 }
 
-/// What is wrong with a migration, in words.
+/// Returns the faults of a migration, in words.
 fn faults(sql: &str) -> Vec<&'static str> {
     let statements = statements(sql);
     let is = |word: &str| statements.iter().any(|statement| statement.starts_with(word));
@@ -50,7 +50,7 @@ fn faults(sql: &str) -> Vec<&'static str> {
     let slow = ["update ", "delete ", "insert "].iter().any(|word| is(word));
     let fills = statements.iter().any(|it| it.contains("generated always") || it.contains("()"));
     if !changed.is_empty() && (slow || fills) {
-        faults.push("nothing slow stands beside an `alter table`");
+        faults.push("nothing slow is in the step of an `alter table`");
     }
     faults
 }

@@ -29,11 +29,11 @@ struct Import {
 
 pub struct Modules {
     all: BTreeSet<Module>,
-    /// What a module shows of others under a name of its own.
+    /// Items of other modules that a module exports under a name of its own.
     exports: BTreeMap<(Module, String), Vec<String>>,
 }
 
-/// Who names whom in the sources of this folder, server/src or cli/src.
+/// Returns the uses between modules in the sources of this folder, server/src or cli/src.
 pub fn uses(folder: &str) -> BTreeSet<Use> {
     let files = sources();
     let files = files.iter().filter_map(|source| module(source, folder));
@@ -201,7 +201,7 @@ impl Modules {
             } else if self.all.contains(&inner) {
                 module = inner;
             } else if let Some(path) = self.exports.get(&(module.clone(), name.clone())) {
-                // What is shown under another's name is its own all the same.
+                // An item that a module exports under its own name belongs to the module.
                 return self.find(&module, path).or(Some(module));
             } else {
                 break;

@@ -13,7 +13,7 @@ fn page() -> String {
     fs::read_to_string(root().join(PAGE)).unwrap()
 }
 
-/// What a text has between two marks.
+/// Returns the text between two marks.
 fn between<'a>(text: &'a str, begin: &str, end: char) -> Option<&'a str> {
     text.split_once(begin)?.1.split(end).next()
 }

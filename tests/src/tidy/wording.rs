@@ -7,7 +7,7 @@ use super::{hold, pages, sources};
 const REJECTED: [(&[&str], &str); 12] = [
     (&["all the same"], "also means identical: write anyway"),
     (&["at once"], "also means simultaneously: write immediately, or at the same time"),
-    (&["alone"], "also means unaccompanied: write only"),
+    (&["alone"], "also means unaccompanied: write only, or does not touch"),
     (&["beside"], "write next to, in addition to, or during"),
     (&["anew", "likewise", "in vain"], "archaic: write again, also, or what did not happen"),
     (&["lately"], "names no time: write in the last minute, or recently"),
@@ -70,11 +70,14 @@ fn findings_in(path: &str, line: &str) -> Vec<String> {
 
 #[test]
 fn sentences_are_plain() {
-    let is_test = |path: &str| path.starts_with("tests/") || path.contains("/tests");
     let mut findings = Vec::new();
-    for source in sources().into_iter().filter(|source| !is_test(&source.path)) {
+    let is_test = |path: &str| path.starts_with("tests/") || path.contains("/tests");
+    for source in sources().into_iter().filter(|source| !source.path.ends_with("tidy/wording.rs")) {
         for line in source.text.lines() {
-            findings.extend(findings_in(&source.path, &prose(line)));
+            // Texts of tests are data as often as sentences.
+            if !is_test(&source.path) || line.trim_start().starts_with("//") {
+                findings.extend(findings_in(&source.path, &prose(line)));
+            }
             let line = line.trim_start();
             let comment =
                 line.strip_prefix("/// ").or(line.strip_prefix("//! ")).unwrap_or_default();

@@ -49,7 +49,7 @@ async fn silent_handshakes_make_room() {
     assert_eq!(known.answer().await.status, 200, "who has asked before is ended last");
 }
 
-/// Who waits in the middle of a handshake takes no turn of those who want to begin one.
+/// A client that waits in the middle of a handshake takes no permit from clients that begin one.
 #[tokio::test]
 async fn half_handshakes_hold_nobody_up() {
     let pair = Pair::new();
@@ -88,7 +88,7 @@ async fn a_client_that_never_reads_is_closed() {
     assert_eq!(other.answer().await.status, 200);
 }
 
-/// When the kernel takes no more, a part of the answers waits in TLS's own buffer. It leaves when
+/// If the kernel accepts no more, a part of the responses waits in TLS's own buffer. It leaves when
 /// the client reads, without another answer to push it. How much the kernel takes differs, so that
 /// answers of many lengths are left unread for a while.
 #[tokio::test]
@@ -134,7 +134,7 @@ fn failed(line: &Value) -> bool {
     line["message"] == "a connection was ended" && line["reason"] == "failed_handshake"
 }
 
-/// What is no handshake is logged with its address.
+/// A malformed handshake is logged with its address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_handshake_is_logged() {
     let (database, pair) = (TestDatabase::ready().await, Pair::new());

@@ -50,7 +50,7 @@ pub async fn connect_with(
     timeout(IO_TIMEOUT, shaken).await.expect("licd does not shake hands")
 }
 
-/// What a client says first in a handshake.
+/// Returns the first message of a client in a handshake.
 pub fn hello() -> Vec<u8> {
     let config = config(RootCertStore::empty(), ALL_VERSIONS);
     let name = ServerName::try_from("localhost").unwrap();
@@ -67,7 +67,7 @@ pub async fn connect(base: &str, pair: &Pair) -> Wire<Secured> {
 /// Waits until licd answers a new client. When it is full, one that takes more than a moment for its
 /// handshake may have to come again.
 pub async fn until_answered(base: &str, pair: &Pair) {
-    until("a new client is answered", async || {
+    until("a new client gets a response", async || {
         let Ok(stream) = connect_with(base, pair, &version::TLS13, &[HTTP1]).await else {
             return false;
         };

@@ -11,8 +11,8 @@ use crate::harness::TestDatabase;
 use crate::host::refused;
 use crate::nodes::process::Process;
 
-/// What a start with this certificate and this key says, where either may be left out. It fails at
-/// the address if it is not refused.
+/// Returns the message of a start with this certificate and this key, each of which may be left
+/// out. The start fails at the address if it is not refused.
 fn told(certificate: Option<&str>, key: Option<&str>) -> String {
     let mut settings = vec![("LICD_LISTEN", "nonsense")];
     settings.extend(certificate.map(|path| ("LICD_TLS_CERT", path)));
@@ -43,7 +43,7 @@ fn a_pair_that_is_no_good_stops_the_start() {
     assert!(told.contains("must be RSA of 2048") && !told.contains("c2Vj"), "{told}");
 }
 
-/// rustls looks at the first certificate alone; clients look at all.
+/// rustls looks only at the first certificate, but clients look at all.
 #[test]
 fn every_certificate_is_looked_at() {
     let pair = Pair::new();
@@ -100,8 +100,8 @@ async fn plain_http_for_others_is_refused() {
     }
 }
 
-/// A certificate out of its time is for its clients to refuse: licd starts, and warns. As for a key
-/// that others can read, it may be in a container that nobody else is in.
+/// Clients decide about a certificate outside its time: licd starts, and warns. It also warns about
+/// a key that others can read, because it may run in a container without other users.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_or_others_make_of_it_is_warned_of() {
     let database = TestDatabase::ready().await;

@@ -1,4 +1,4 @@
-//! The stop: what is in flight is answered, and nothing else holds it up.
+//! The stop: requests in flight are completed, and nothing else delays it.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! `licctl webhooks listen`: events reach a program on the machine of somebody with a key, none is
-//! lost without a word, and nothing is set up on the server.
+//! `licctl webhooks listen`: events reach a program on the machine of a key's owner, lost events
+//! are reported, and nothing is set up on the server.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -23,7 +23,7 @@ impl Listening {
         Self { licctl: shell.command(&words).spawn().unwrap() }
     }
 
-    /// What it prints of so many events: the answer and the sequence of each.
+    /// Returns the output for this many events: the response and the sequence of each.
     fn printed(&mut self, number: usize) -> Vec<(i64, i64)> {
         let lines = BufReader::new(self.licctl.stdout.as_mut().unwrap()).lines();
         let last_two = |line: String| {

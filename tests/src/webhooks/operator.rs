@@ -1,5 +1,5 @@
-//! What is sent by hand, and what an operator sets: addresses, the secret key, and whether webhooks
-//! are sent at all.
+//! Deliveries by hand, and settings of an operator: addresses, the secret key, and whether webhooks
+//! are sent.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::receiver::Receiver;
 use super::{WEBHOOKS, record, webhook};
 use crate::harness::{App, until};
 
-/// Who sends by hand sees the answer, also of a webhook that is disabled.
+/// A delivery by hand shows the response, also for a webhook that is disabled.
 #[tokio::test]
 async fn an_event_is_sent_by_hand_and_its_answer_seen() {
     let app = App::with_webhooks().await;
@@ -74,7 +74,7 @@ async fn an_address_that_may_not_be_reached_is_refused() {
             assert_eq!(made.refusal(), "400 invalid_request url", "{url}");
         }
     }
-    // Nobody is named.
+    // The operator allows no address.
     let strict = App::start().await;
     let refused = strict.post(WEBHOOKS, json!({ "url": "http://example.com/" })).await;
     assert_eq!(refused.refusal(), "400 invalid_request url");

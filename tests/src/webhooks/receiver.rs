@@ -1,4 +1,4 @@
-//! A receiver of webhooks on this machine, which keeps what it was sent, and answers as it is told.
+//! A receiver of webhooks on this machine, which records requests, and responds as configured.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ pub struct Received {
     pub signatures: Vec<String>,
     pub text: String,
     pub event: Value,
-    /// What it was answered.
+    /// Status of the response.
     pub status: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Which secrets sign the events of a webhook.
+//! The secrets that sign the events of a webhook.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use super::receiver::Receiver;
 use super::{WEBHOOKS, record, webhook};
 use crate::harness::{App, until};
 
-/// A new secret signs beside the old ones until these end.
+/// A new secret signs in addition to the old ones until these end.
 #[tokio::test]
 async fn rolled_secrets_overlap() {
     let app = App::with_webhooks().await;

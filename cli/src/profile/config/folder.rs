@@ -1,5 +1,5 @@
 //! The folder of the configuration and the cache: reads its files, replaces them as a whole, and
-//! locks them for a change. What the files mean is known elsewhere.
+//! locks them for a change. Other modules interpret the files.
 
 use std::fmt::Display;
 use std::fs;

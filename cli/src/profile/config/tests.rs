@@ -1,4 +1,5 @@
-//! The files of the configuration: what they hold, what a change keeps, and who can read them.
+//! The files of the configuration: their content, the parts that a change keeps, and their
+//! permissions.
 
 use std::fs;
 use std::path::Path;

@@ -149,7 +149,8 @@ async fn a_keyring_that_never_answers_is_not_waited_for() {
     }
 }
 
-/// It answers when the other end is dropped, as the threads of a test must end.
+/// A keyring that responds only after the other end is dropped, because the threads of a test must
+/// end.
 #[derive(Debug)]
 struct Hanging(Mutex<Receiver<()>>);
 
@@ -184,7 +185,7 @@ impl CredentialStoreApi for Hanging {
     }
 }
 
-/// It takes everything, and has nothing when asked.
+/// A keyring that accepts every key, and has none when it is read.
 #[derive(Debug)]
 struct Forgetful;
 

@@ -24,7 +24,7 @@ impl Request {
     }
 }
 
-/// What the server answers.
+/// A response of the server.
 pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::fake_server::{Reply, Request};
 use super::records;
 
-/// Signed with a key that nobody kept, whose public one the service has: for alice on her desk, from
-/// 2027-02-01T12:00:00Z to 2027-03-03T12:00:00Z.
+/// A lease that is signed with a key that was thrown away, whose public key the service has: for
+/// alice on her desk, from 2027-02-01T12:00:00Z to 2027-03-03T12:00:00Z.
 pub const LEASE: &str = "\
     eyJhbGciOiJFUzI1NiIsInR5cCI6ImxpY2QtbGVhc2Urand0Iiwia2lkIjoiakhxYmRmeUtDczJob0JJQV9jUElT\
     VmdzMWswSXp1cjEzZFp6dXptRTNhUSJ9.eyJpc3MiOiJ0ZW5fMDFoNDU1dmI0cGV4NXZza25rMDg0c24wMnEiLCJ\

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Reply;
 use super::records::LICENSE;
 
-/// What users type.
+/// The text that users type.
 const TEXT: &str = "7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX";
 
 pub fn record() -> Value {

@@ -17,7 +17,7 @@ pub fn service() -> FakeServer {
     FakeServer::answering(answer)
 }
 
-/// Whether it is asked for a user's licenses of a plan, and not for a list to show.
+/// Whether a request asks for a user's licenses of a plan, and not for a list to show.
 fn is_question(path: &str) -> bool {
     path.contains("?planId=") && path.contains("&userId=") && path.ends_with("limit=1000")
 }
@@ -76,7 +76,7 @@ fn nothing() -> Reply {
     Reply::refusal(404, "not_found", "There is no such thing.")
 }
 
-/// Its answers to requests with a body.
+/// Returns the responses to requests with a body.
 fn written(request: &Request, words: &[&str]) -> Reply {
     match (request.method.as_str(), words) {
         ("POST", ["admin", "products"]) => Reply::data(201, &product("Acme Studio")),
@@ -368,7 +368,7 @@ pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
     })
 }
 
-/// What would help, as licd says it.
+/// Returns the remedies, in the wording of licd.
 fn remedies(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
     let remedy = |kind: &str| json!({ "type": kind, "holders": [] });
     match verdict {

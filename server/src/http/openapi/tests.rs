@@ -1,4 +1,5 @@
-//! Tests of the document as a whole: what generated clients and readers need from every operation.
+//! Tests of the whole document: properties of every operation that generated clients and readers
+//! need.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Beside busy loops, one for each core: whatever else runs on the machine takes half of it.
+//! Validations during busy loops, one for each core, which take half of the machine.
 
 use std::process::{Child, Command};
 

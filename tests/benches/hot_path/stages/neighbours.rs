@@ -1,5 +1,5 @@
-//! What a flood costs those who share licd with it: another tenant, and another key of the same
-//! tenant, each with a few connections, alone and beside hundreds of the flood.
+//! The cost of a flood for others on the same licd: another tenant, and another key of the same
+//! tenant, each with a few connections, without and with hundreds of the flood.
 
 use std::fs;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::stats::Series;
 use crate::subject::Subject::{self, Postgres, Sqlite};
 use crate::wrk::{Load, Order};
 
-/// How many connections the neighbour has.
+/// Number of connections of the neighbour.
 pub const FEW: usize = 8;
 /// And the flood, which is more than a batch holds.
 pub const MANY: usize = 512;
@@ -30,7 +30,7 @@ const USERS: u64 = 100;
 /// The flood begins this long before the neighbour's round, and ends after it.
 const LEAD: Duration = Duration::from_millis(500);
 
-/// What the stage measured.
+/// Measurements of the stage.
 #[derive(Default)]
 pub struct Neighbours {
     pub tenants: Vec<Pair>,
@@ -80,7 +80,7 @@ async fn assign_users(server: &Server, key: &ApiKey) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The neighbour's validations in rounds, alone and beside the flood.
+/// Measures the neighbour's validations in rounds, without and with the flood.
 async fn beside_a_flood(
     bench: &Bench,
     subject: Subject,
@@ -110,7 +110,7 @@ async fn beside_a_flood(
         let (flooding, round) = tokio::join!(load_servers(bench, server, &flood), beside);
         let (flooding, round) = (flooding?.1, round?.1);
         say(format_args!(
-            "neighbours: {}, {:.0}/s beside {:.0}/s of the flood",
+            "neighbours: {}, {:.0}/s during {:.0}/s of the flood",
             subject.name(),
             round.rate,
             flooding.rate

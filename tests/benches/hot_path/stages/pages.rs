@@ -1,5 +1,5 @@
-//! The dashboard with many users: how long each page takes, and what validations lose while somebody
-//! clicks through it.
+//! The dashboard with many users: the time for each page, and the cost for validations while a
+//! visitor clicks through it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::stats::{Series, median};
 use crate::subject::Subject::{self, Postgres, Sqlite};
 use crate::wrk::{Load, Order};
 
-/// How often each page is loaded in a round.
+/// Number of loads of each page in a round.
 const LOADS: usize = 20;
 /// Between two pages of a visitor, who is a quick one.
 const CLICK_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,11 +37,11 @@ pub struct PageTime {
     pub worst: f64,
 }
 
-/// What the stage measured.
+/// Measurements of the stage.
 #[derive(Default)]
 pub struct Pages {
     pub times: Vec<PageTime>,
-    /// Validations without a visitor and beside one.
+    /// Validations without and with a visitor.
     pub visited: Vec<Pair>,
 }
 
@@ -84,12 +84,12 @@ async fn beside_a_visitor(
         stop.store(true, Ordering::Relaxed);
         let clicks = clicks.await??;
         changed.0.push(round?.1);
-        say(format_args!("pages: {}, {clicks} pages beside validations", subject.name()));
+        say(format_args!("pages: {}, {clicks} pages during validations", subject.name()));
     }
     Ok(Pair { subject, plain, changed })
 }
 
-/// Somebody with a session in the dashboard.
+/// A visitor with a session in the dashboard.
 struct Visitor {
     client: Client,
     base: String,

@@ -1,5 +1,5 @@
-//! Stages that change one thing: licd as it is in the main table beside licd with the change, in
-//! the same rounds.
+//! Stages that change one thing: licd as in the main table next to licd with the change, in the
+//! same rounds.
 
 use std::fs;
 use std::ops::Range;
@@ -72,8 +72,8 @@ async fn database(bench: &Bench, subject: Subject, name: &str) -> anyhow::Result
     bench.database(subject, name, size).await
 }
 
-/// PostgreSQL, analyzed after it was seeded, beside PostgreSQL whose tables are never analyzed and
-/// were all but empty when licd's statements were planned.
+/// PostgreSQL that was analyzed after it was seeded, next to PostgreSQL whose tables are never
+/// analyzed and were nearly empty when licd's statements were planned.
 pub async fn unanalyzed(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     let mut all = Vec::new();
     for subject in bench.plan.pick([Postgres]) {
@@ -107,7 +107,7 @@ async fn plan_statements(bench: &Bench, server: &[Server; 1]) -> anyhow::Result<
     load.run(&bench.load_script).await.map(drop)
 }
 
-/// One API key beside a thousand, on the same server.
+/// One API key next to a thousand, on the same server.
 pub async fn keys(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     let mut all = Vec::new();
     for subject in bench.plan.pick([Sqlite, Postgres]) {
@@ -127,7 +127,7 @@ pub async fn keys(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     Ok(all)
 }
 
-/// A log of warnings only, beside the default log, written to a file.
+/// A log of only warnings, next to the default log, written to a file.
 pub async fn logging(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     let mut all = Vec::new();
     for subject in bench.plan.pick([Sqlite, Postgres]) {
@@ -144,7 +144,7 @@ pub async fn logging(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     Ok(all)
 }
 
-/// Few users beside many, on databases of their own.
+/// Few users next to many, on separate databases.
 pub async fn growth(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     let mut all = Vec::new();
     for subject in bench.plan.pick([Sqlite, Postgres]) {
@@ -163,7 +163,7 @@ pub async fn growth(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     Ok(all)
 }
 
-/// A storm of refusals on full licenses, without terms beside floating ones, whose seats might be
+/// A storm of refusals on full licenses, without terms next to floating ones, whose seats might be
 /// idle.
 pub async fn refused(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
     let mut all = Vec::new();

@@ -18,7 +18,7 @@ use crate::wrk::{Load, Order};
 /// Rounds are short, as each takes its seats for good.
 pub const SECONDS: u64 = 1;
 
-/// How fast one row gave seats away, and whether the counts are right afterwards.
+/// Rate at which one row gave seats away, and the check of the counts afterwards.
 pub struct Seats {
     pub subject: Subject,
     pub series: Series,

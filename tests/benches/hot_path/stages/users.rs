@@ -24,7 +24,7 @@ struct Side {
     name: String,
     url: String,
     server: [Server; 1],
-    /// What follows the number of a user.
+    /// Text after the number of a user.
     suffix: &'static str,
     /// The first user who was not asked for yet.
     next: u64,

@@ -1,5 +1,5 @@
-//! Webhooks: what validations lose while events are sent, how fast a burst of events is sent, and how
-//! long the event of one tenant takes while the receivers of others hang.
+//! Webhooks: the cost for validations while events are sent, the speed of a burst of events, and
+//! the latency of one tenant's event while the receivers of others hang.
 
 mod receiver;
 
@@ -30,26 +30,26 @@ const HANGING: usize = 35;
 const WEBHOOKS: usize = 20;
 /// Events of another tenant, one after the other, while the others hang.
 const WATCHED: usize = 20;
-/// How long nothing comes once all has arrived.
+/// Time without a further event after all have arrived.
 const QUIET: Duration = Duration::from_secs(3);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How one database sent its events.
+/// Measurements of sending from one database.
 pub struct Burst {
     pub subject: Subject,
     pub events: usize,
     pub seconds: f64,
     /// Resident bytes of licd.
     pub memory: f64,
-    /// The longest time, in seconds, that an event took beside tenants whose receivers hang.
+    /// Longest time, in seconds, that an event took while the receivers of other tenants hang.
     pub longest: f64,
     pub memory_of_crowd: f64,
 }
 
-/// What the stage measured.
+/// Measurements of the stage.
 #[derive(Default)]
 pub struct Webhooks {
-    /// Without webhooks and beside them.
+    /// Validations without and with webhooks.
     pub seats: Vec<Pair>,
     pub validations: Vec<Pair>,
     pub bursts: Vec<Burst>,
@@ -193,7 +193,7 @@ impl Sending {
         Ok(())
     }
 
-    /// How long the slowest of some events takes, while the receivers of most tenants begin to hang.
+    /// Measures the slowest of some events while the receivers of most tenants begin to hang.
     async fn crowd(&self, bench: &Bench) -> anyhow::Result<Duration> {
         let watched = bench.tenant(&self.url, "watched")?;
         self.create(watched.expose(), &format!("{}/watched", self.address)).await?;

@@ -98,7 +98,7 @@ async fn a_mistake_creates_nothing() {
     assert!(app.user("0").await.is_null());
 }
 
-/// The license exists all the same, and its page says who was left out.
+/// The license exists anyway, and its page names the users who were left out.
 #[tokio::test]
 async fn users_whom_it_cannot_be_assigned_to_are_named() {
     let app = App::start().await;
@@ -125,7 +125,7 @@ async fn users_whom_it_cannot_be_assigned_to_are_named() {
     }
 }
 
-/// Beyond two hundred plans a list helps nobody.
+/// A list of more than two hundred plans is of no use.
 #[tokio::test]
 async fn a_plan_of_very_many_is_named_by_its_id() {
     let app = App::start().await;

@@ -1,4 +1,5 @@
-//! What axe-core finds on a page: barriers for people who use it without a mouse, or without sight.
+//! Findings of axe-core on a page: barriers for people who use it without a mouse, or without
+//! sight.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! How a page looks: on which screen, with which preferences, and as a picture.
+//! The look of a page: on a screen, with preferences, and as a picture.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl Browser {
         self.prefer("prefers-color-scheme", "light").await;
     }
 
-    /// Nothing moves meanwhile: a colour on its way to another one has too little contrast.
+    /// Nothing may move: a colour that changes to another one has too little contrast in between.
     async fn prefer(&self, feature: &str, value: &str) {
         // Colours would be judged in the middle of their change.
         let still = json!({ "name": "prefers-reduced-motion", "value": "reduce" });
@@ -64,7 +64,7 @@ impl Browser {
         self.session.devtools("Emulation.setScriptExecutionDisabled", off).await;
     }
 
-    /// What the window shows, as WebP.
+    /// Returns the content of the window as WebP.
     pub async fn screenshot(&self) -> Vec<u8> {
         let format = json!({ "format": "webp", "quality": 80 });
         let told = self.session.devtools("Page.captureScreenshot", format).await;
@@ -72,9 +72,9 @@ impl Browser {
         BASE64_STANDARD.decode(data).unwrap()
     }
 
-    /// A picture of the documentation: `docs/images/NAME.webp` shows what the window shows. It is
-    /// written anew when `LICD_TEST_PICTURES=write`; otherwise it only has to be there, as another
-    /// machine's fonts draw another picture.
+    /// Takes a picture for the documentation: `docs/images/NAME.webp` shows the window. It is
+    /// written if `LICD_TEST_PICTURES=write`. Otherwise it only has to exist, because the fonts of
+    /// another machine draw another picture.
     pub async fn picture(&self, name: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
         let write = std::env::var(PICTURES).is_ok_and(|value| value == "write");

@@ -17,7 +17,7 @@ use super::Browser;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src * data:; \
     form-action 'self'";
 
-/// For steps that are tried in vain.
+/// Timeout of steps that must fail.
 const BRIEF: Duration = Duration::from_millis(300);
 
 const FORM: &str = r#"<main><h1>A form</h1>
@@ -67,7 +67,7 @@ async fn browser() -> Browser {
     Browser::at(&base).await
 }
 
-/// What the failure says.
+/// Returns the message of the failure.
 async fn failure(step: impl Future<Output = ()>) -> String {
     let failed = AssertUnwindSafe(step).catch_unwind().await.unwrap_err();
     *failed.downcast::<String>().unwrap()

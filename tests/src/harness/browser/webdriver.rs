@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::harness::client;
 
-/// As many Chromiums run at once; more would only wait for each other's turn on a core.
+/// Number of Chromiums that run at the same time. More would only wait for a core.
 static TURNS: Semaphore = Semaphore::const_new(2);
 
 const MISSING: &str = "Tests of pages need a browser with its driver. Install Chromium: \
@@ -31,7 +31,7 @@ pub struct Session {
     _turn: SemaphorePermit<'static>,
 }
 
-/// Why chromedriver did not do what it was told: its error code, and its sentence.
+/// Error of chromedriver: its code, and its sentence.
 #[derive(Debug)]
 pub struct Refused {
     pub code: String,
@@ -60,7 +60,7 @@ impl Session {
         session
     }
 
-    /// What a command of the session answers.
+    /// Returns the response to a command of the session.
     pub async fn get(&self, command: &str) -> Result<Value, Refused> {
         self.send(Method::GET, &self.path(command), Value::Null).await
     }
@@ -99,10 +99,10 @@ impl Session {
     }
 }
 
-/// Starts chromedriver; none if it ends at once. With it come its output and its port.
+/// Starts chromedriver, and returns it with its output and its port. `None` if it ends immediately.
 fn start_driver(folder: &Path) -> Option<(Child, BufReader<ChildStdout>, String)> {
     // The kernel kills chromedriver when the thread of this test ends, however it ends. Chromium
-    // ends by itself as soon as nobody holds the other side of its pipe.
+    // ends by itself when the other side of its pipe is closed.
     let mut driver = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
         .env("TMPDIR", folder)

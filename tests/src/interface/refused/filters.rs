@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{REFUSALS, one_of_each, restart, start};
 
-/// Each filter alone picks the refusals that it says, and all together are one condition.
+/// Each filter finds its own refusals, and all together are one condition.
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_are_filtered_by_reason_time_and_what_was_refused() {
     let app = start().await;

@@ -1,4 +1,4 @@
-//! What the database holds between two rounds, read past all of licd's code.
+//! Reads the database between two rounds, without licd's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,13 +30,13 @@ type StoredLink =
 #[derive(Debug)]
 pub struct Snapshot {
     pub state: ModelState,
-    /// When each seat was last seen.
+    /// Time of the last check of each seat.
     pub checked: BTreeMap<ActivationId, Timestamp>,
 }
 
 impl Run {
-    /// Reads everything, past all of licd's code, and fails when it cannot be. The times of the last
-    /// checks alone are those that the nodes show, the latest of them.
+    /// Reads everything without licd's code, and fails if the state is impossible. Only the times
+    /// of the last checks are those that the nodes show, the latest of them.
     pub async fn look(&self) -> Snapshot {
         let licenses: Vec<StoredLicense> = self
             .rows(
@@ -117,7 +117,7 @@ impl Run {
     }
 }
 
-/// The licenses alone.
+/// Returns only the licenses.
 fn state_of(licenses: &[StoredLicense]) -> ModelState {
     let terms = licenses.iter().map(|license| Terms {
         status: license.status.parse().unwrap(),

@@ -1,4 +1,4 @@
-//! What takes seats away, or hands them over.
+//! Operations that take seats away, or hand them over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Receivers of webhooks in this program: one that notes what it got, a slow one, one that hangs, and
-//! one that tells when an event arrives.
+//! Receivers of webhooks in this program: one that records events, a slow one, one that hangs, and
+//! one that signals when an event arrives.
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Notify};
 
-/// How long the slow one takes for each answer.
+/// Time for each response of the slow receiver.
 const SLOWNESS: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct Subject {
     id: String,
 }
 
-/// What arrived at the one that notes it.
+/// Events that arrived at the receiver that records them.
 #[derive(Default)]
 pub struct Received {
     ids: HashSet<String>,
@@ -48,7 +48,8 @@ impl Received {
         self.ids.len()
     }
 
-    /// The same, unless some came twice, or after a later one of their subject.
+    /// Returns the number of events. Fails if some came twice, or after a later one of their
+    /// subject.
     pub fn in_order_and_once(&self) -> anyhow::Result<usize> {
         let Self { repeated, disordered, .. } = self;
         ensure!(*repeated == 0, "{repeated} events came twice");
