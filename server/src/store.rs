@@ -32,6 +32,7 @@ pub mod sealed;
 pub mod seats;
 pub mod sessions;
 pub mod signing_keys;
+mod table;
 mod text_range;
 pub mod uptime;
 pub mod users;

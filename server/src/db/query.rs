@@ -188,6 +188,11 @@ impl Query<'_> {
         })
     }
 
+    /// Executes a statement whose number of changed rows does not matter.
+    pub async fn run(self) -> Result<()> {
+        self.execute().await.map(drop)
+    }
+
     pub async fn fetch_optional<T: Row>(self) -> Result<Option<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {

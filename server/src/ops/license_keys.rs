@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use common::{
-    Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseId, LicenseKey,
-    LicenseKeyId, LicenseWithSeats, Open, ProductId, Reason, Timestamp, User, Validation,
+    Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseDetails,
+    LicenseId, LicenseKey, LicenseKeyId, LicenseWithSeats, Open, ProductId, Reason, Timestamp,
+    User, Validation,
 };
 use sha2::{Digest, Sha256};
 
@@ -176,7 +177,10 @@ pub async fn revoke(mut change: Change, id: LicenseKeyId) -> Result<Changed<Lice
 }
 
 /// Returns the key and its license, which is locked.
-async fn lock(change: &mut Change, id: LicenseKeyId) -> Result<(License, LicenseKey), Error> {
+async fn lock(
+    change: &mut Change,
+    id: LicenseKeyId,
+) -> Result<(LicenseDetails, LicenseKey), Error> {
     let scope = change.scope();
     let key = license_keys::find(change, scope, id).await?.ok_or(NOT_FOUND)?;
     let license = licenses::lock(change, scope, key.license_id).await?.ok_or(NOT_FOUND)?;

@@ -76,7 +76,7 @@ pub async fn release_one(
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let known = users::find_external(&mut change, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
     let held = assignments::lock(&mut change, scope, known.id, id).await?.ok_or(NOT_ASSIGNED)?;
-    let seat = held.seat.iter().map(|seat| (&license, &user, seat));
+    let seat = held.seat.iter().map(|seat| (&*license, &user, seat));
     let mut events = leases::drop_running(&change, seat)?;
     let mut done = Released::default();
     if let Some(freed) = free(&mut change, &license, &user, held.seat, None).await? {

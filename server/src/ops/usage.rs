@@ -23,7 +23,7 @@ pub async fn read(
     page: Page<ActivationId>,
 ) -> Result<LicenseUsage, Error> {
     let mut tx = view.snapshot().await?;
-    let license = licenses::find(&mut tx, view.scope, id).await?.ok_or(NOT_FOUND)?;
+    let license = licenses::find(&mut tx, view.scope, id).await?.ok_or(NOT_FOUND)?.license;
     let (seats, users) = seats::count(&mut tx, view.scope, id).await?;
     let first = seats::page_of_license(&mut tx, view.scope, id, page).await?;
     Ok(LicenseUsage { license, seats, users, first: with_latest_checks(view, first) })

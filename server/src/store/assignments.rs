@@ -79,9 +79,8 @@ pub async fn insert(
     .bind(assignment.metadata.as_ref().map(AsWritten))
     .bind(assignment.assigned_at)
     .bind(claimed_with)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Copies place and license key from the assignment of the user who hands over the license.
@@ -101,9 +100,8 @@ pub async fn inherit(
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .bind(from)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Puts the assignment before all others of its user, who is locked. Returns whether it was not.
@@ -351,9 +349,8 @@ pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .bind(assignment.metadata.as_ref().map(AsWritten))
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Deletes an assignment that holds no seat.
@@ -362,9 +359,8 @@ pub async fn delete(conn: &mut Conn, scope: Scope, user: UserId, license: Licens
         .bind_scope(scope)
         .bind(user)
         .bind(license)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// Deletes all assignments of a user who holds no seat.
@@ -372,9 +368,8 @@ pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Resu
     conn.query("delete from assignments where user_id = $2 and world = $1")
         .bind_scope(scope)
         .bind(user)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// Returns the holder of the oldest seat of each of these licenses, if any.

@@ -275,6 +275,5 @@ pub async fn any<T: Table>(conn: &mut Conn) -> Result<bool> {
 /// empty table, it would scan the whole table for every row.
 pub async fn measure<T: Table>(conn: &mut Conn) -> Result<()> {
     let sql = Sql::Each { sqlite: "select 1", postgres: T::statements().measure.as_str() };
-    conn.query(sql).execute().await?;
-    Ok(())
+    conn.query(sql).run().await
 }

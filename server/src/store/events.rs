@@ -88,8 +88,7 @@ async fn lock_counters(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
                        select cast(value ->> 0 as integer) from jsonb_array_elements($1))
                    order by world for update",
     };
-    conn.query(LOCK).bind(Json(counts)).execute().await?;
-    Ok(())
+    conn.query(LOCK).bind(Json(counts)).run().await
 }
 
 /// Stores `events`. If the name of a key is not given, the stored one is used.
@@ -139,8 +138,7 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
              from jsonb_array_elements($1) with ordinality as element (value, n)"
         ),
     };
-    conn.query(INSERT).bind(Json(events)).bind(now).execute().await?;
-    Ok(())
+    conn.query(INSERT).bind(Json(events)).bind(now).run().await
 }
 
 /// The filters of a list of events.

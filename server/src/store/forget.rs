@@ -84,9 +84,8 @@ pub async fn set_event_data(conn: &mut Conn, scope: Scope, data: &EventData) -> 
     .bind(AsWritten(&data.related.0))
     .bind(AsWritten(&data.object.0))
     .bind(data.previous.as_ref().map(|json| AsWritten(&json.0)))
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Moves the refusals of one external id to another. Of two for the same hour and reason, one is
@@ -112,9 +111,8 @@ pub async fn rename_refusals(
     conn.query("delete from refusals where external_id = $2 and world = $1")
         .bind_scope(scope)
         .bind(from)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// Removes the metadata of the user's assignments.

@@ -2,6 +2,7 @@
 
 use common::Timestamp;
 
+use super::table::insert;
 use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
@@ -45,19 +46,10 @@ pub async fn claim(
     fingerprint: &[u8],
     now: Timestamp,
 ) -> Result<bool> {
-    let claimed = conn
-        .query(
-            "insert into idempotency_keys (world, name, fingerprint, status, created_at)
-             values ($1, $2, $3, 0, $4)
-             on conflict (name, world) do nothing",
-        )
-        .bind_scope(scope)
-        .bind(name)
-        .bind(fingerprint)
-        .bind(now)
-        .execute()
-        .await?;
-    Ok(claimed == 1)
+    let query = insert!(conn, scope, idempotency_keys {
+        name: name, fingerprint: fingerprint, status: 0, created_at: now,
+    } "on conflict (name, world) do nothing");
+    Ok(query.execute().await? == 1)
 }
 
 pub async fn settle(
@@ -77,9 +69,8 @@ pub async fn settle(
     .bind(status)
     .bind(body)
     .bind(etag)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Deletes a name that was used before `since`.
@@ -91,9 +82,8 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
     .bind_scope(scope)
     .bind(name)
     .bind(since)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// Deletes some of the names used before `since`, in every scope. Returns whether more may remain.

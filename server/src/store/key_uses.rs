@@ -47,8 +47,7 @@ pub async fn add(conn: &mut Conn, uses: &[&(KeyId, KeyUse)]) -> Result<()> {
         uses.hours.iter().map(row).collect::<Vec<_>>()
     };
     let rows: Vec<_> = uses.iter().flat_map(hours).collect();
-    conn.query(ADD).bind(Json(rows)).execute().await?;
-    Ok(())
+    conn.query(ADD).bind(Json(rows)).run().await
 }
 
 /// Counts the uses of a key in the hours that began after `since`. The scope is that of the key.

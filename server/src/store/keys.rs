@@ -6,6 +6,7 @@ use sqlx::types::Json;
 
 use super::key_uses::KeyUse;
 use super::page::paged;
+use super::table::{insert, update};
 use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
 
@@ -68,23 +69,22 @@ impl KeyWithTenant {
 
 /// Stores a key, whose expiry is also its original expiry. The scope is that of the key.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
-    conn.query(
-        "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
-             original_expires_at, created_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)",
-    )
-    .bind_scope(scope)
-    .bind(key.id)
-    .bind(&key.name)
-    .bind(&key.prefix)
-    .bind(hash.as_slice())
-    .bind(key.role)
-    .bind(key.created_at)
-    .bind(key.expires_at)
-    .bind(key.created_by)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        keys {
+            id: key.id,
+            name: &key.name,
+            prefix: &key.prefix,
+            hash: hash.as_slice(),
+            role: key.role,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            original_expires_at: key.expires_at,
+            created_by: key.created_by,
+        }
+    );
+    query.run().await
 }
 
 /// Locks a key of the scope's tenant, live or test, until the end of the transaction. Returns
@@ -226,25 +226,15 @@ pub async fn expiring_or_unused(
 
 /// Stores that the key is revoked. The scope is that of the key.
 pub async fn revoke(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
-    conn.query("update keys set revoked_at = $3 where id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(key.id)
-        .bind(key.revoked_at)
-        .execute()
-        .await?;
-    Ok(())
+    update!(conn, scope, keys key.id => { revoked_at: key.revoked_at }).run().await
 }
 
 /// Stores the new expiry of a rolled key. The scope is that of the key.
 pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
-    conn.query("update keys set expires_at = $3, revoked_at = $4 where id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(key.id)
-        .bind(key.expires_at)
-        .bind(key.revoked_at)
-        .execute()
-        .await?;
-    Ok(())
+    let (expires_at, revoked_at) = (key.expires_at, key.revoked_at);
+    update!(conn, scope, keys key.id => { expires_at: expires_at, revoked_at: revoked_at })
+        .run()
+        .await
 }
 
 /// The tenant's valid live admin keys and their expiries, locked until the end of the transaction:

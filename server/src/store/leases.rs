@@ -25,9 +25,8 @@ pub async fn set(
     .bind(seat.license_id)
     .bind(until)
     .bind(device)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// The filter of a list of running leases.
@@ -100,6 +99,5 @@ pub async fn drop_of_user(
          where licenses.id = item.id and licenses.world = item.world
              and licenses.seats_idle_at > item.time"
     );
-    conn.query(SET).bind(Json(floating)).execute().await?;
-    Ok(())
+    conn.query(SET).bind(Json(floating)).run().await
 }

@@ -4,6 +4,7 @@ use common::{ExternalId, LicenseId, LicenseKey, LicenseKeyId, Timestamp};
 
 use super::keys::Hash;
 use super::page::paged;
+use super::table::{insert, update};
 use super::{Page, Scope};
 use crate::db::{Conn, Result};
 
@@ -36,22 +37,20 @@ pub struct KnownKey {
 }
 
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &LicenseKey, hash: &Hash) -> Result<()> {
-    conn.query(
-        "insert into license_keys (world, id, license_id, suffix, hash, max_uses, created_at,
-             expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind_scope(scope)
-    .bind(key.id)
-    .bind(key.license_id)
-    .bind(key.suffix.as_deref().unwrap_or_default())
-    .bind(hash.as_slice())
-    .bind(key.max_uses)
-    .bind(key.created_at)
-    .bind(key.expires_at)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        license_keys {
+            id: key.id,
+            license_id: key.license_id,
+            hash: hash.as_slice(),
+            suffix: key.suffix.as_deref().unwrap_or_default(),
+            max_uses: key.max_uses,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+        }
+    );
+    query.run().await
 }
 
 pub async fn find_by_hash(
@@ -189,37 +188,27 @@ pub async fn reissue(
         .bind(key.id)
         .fetch_one()
         .await?;
-    conn.query("update license_keys set hash = $3, suffix = $4 where id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(key.id)
-        .bind(hash.as_slice())
-        .bind(key.suffix.as_deref().unwrap_or_default())
-        .execute()
+    let suffix = key.suffix.as_deref().unwrap_or_default();
+    update!(conn, scope, license_keys key.id => { hash: hash.as_slice(), suffix: suffix })
+        .run()
         .await?;
-    conn.query(
-        "insert into license_keys (world, id, license_id, suffix, hash, created_at, reissued_as)
-         values ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind_scope(scope)
-    .bind(former)
-    .bind(key.license_id)
-    .bind(former_suffix)
-    .bind(former_hash)
-    .bind(key.created_at)
-    .bind(key.id)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        license_keys {
+            id: former,
+            license_id: key.license_id,
+            suffix: former_suffix,
+            hash: former_hash,
+            created_at: key.created_at,
+            reissued_as: key.id,
+        }
+    );
+    query.run().await
 }
 
 pub async fn revoke(conn: &mut Conn, scope: Scope, key: &LicenseKey) -> Result<()> {
-    conn.query("update license_keys set revoked_at = $3 where id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(key.id)
-        .bind(key.revoked_at)
-        .execute()
-        .await?;
-    Ok(())
+    update!(conn, scope, license_keys key.id => { revoked_at: key.revoked_at }).run().await
 }
 
 /// Deletes the keys of a license that was never assigned.
@@ -227,7 +216,6 @@ pub async fn delete_of_license(conn: &mut Conn, scope: Scope, license: LicenseId
     conn.query("delete from license_keys where license_id = $2 and world = $1")
         .bind_scope(scope)
         .bind(license)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }

@@ -16,8 +16,7 @@ pub async fn note(conn: &mut Conn, node: &str, secret_keys: &str, now: Timestamp
                         set secret_keys = excluded.secret_keys, seen_at = excluded.seen_at";
     conn.query(NOTE).bind(node).bind(secret_keys).bind(now).execute().await?;
     let forgotten = "delete from nodes where seen_at < $1";
-    conn.query(forgotten).bind(now.plus(-RETENTION)).execute().await?;
-    Ok(())
+    conn.query(forgotten).bind(now.plus(-RETENTION)).run().await
 }
 
 /// Whether another node than `own` serves and has this secret key.
@@ -29,6 +28,5 @@ pub async fn others_have(conn: &mut Conn, own: &str, key: &str, now: Timestamp) 
 }
 
 pub async fn remove(conn: &mut Conn, node: &str) -> Result<()> {
-    conn.query("delete from nodes where node = $1").bind(node).execute().await?;
-    Ok(())
+    conn.query("delete from nodes where node = $1").bind(node).run().await
 }

@@ -4,7 +4,7 @@
 use common::{LicenseDetails, LicenseId, Timestamp};
 
 use super::Scope;
-use super::licenses::details;
+use super::licenses::columns;
 use crate::db::{Conn, Result, locking};
 
 /// A moment, and a license of those that have it: licenses are in this order.
@@ -28,9 +28,8 @@ pub async fn set(conn: &mut Conn, kind: &str, (moment, license): Reached) -> Res
     .bind(kind)
     .bind(moment)
     .bind(license)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 #[derive(sqlx::FromRow)]
@@ -45,7 +44,7 @@ macro_rules! next {
     ($end:literal) => {
         concat!(
             "select world, tenant_id, mode, ",
-            details!(),
+            columns!(),
             " from (select * from licenses
                     where status = 'active' and (", $end, ", id) > ($1, $2) and ", $end, " < $3
                     order by ", $end, ", id limit $4) licenses

@@ -42,8 +42,7 @@ pub async fn add_counts(conn: &mut Conn, counts: &[(Scope, OutcomeCount)]) -> Re
         (scope.world.number(), count.hour.millis(), outcome, count.count)
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
-    conn.query(ADD).bind(Json(rows)).execute().await?;
-    Ok(())
+    conn.query(ADD).bind(Json(rows)).run().await
 }
 
 /// The counts of the hours from `from` until before `to`, oldest first. Outcomes that only a later
@@ -132,8 +131,7 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
         )
     };
     let rows: Vec<_> = refusals.iter().map(row).collect();
-    conn.query(ADD).bind(Json(rows)).execute().await?;
-    Ok(())
+    conn.query(ADD).bind(Json(rows)).run().await
 }
 
 /// Filter of a list of refusals. All given conditions must match.

@@ -34,8 +34,7 @@ pub async fn take(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Re
         };
     }
     const TAKE: Sql = over_rows!(take!("item.time"), take!(checked_at!()));
-    conn.query(TAKE).bind(Json(seats)).bind(now).execute().await?;
-    Ok(())
+    conn.query(TAKE).bind(Json(seats)).bind(now).run().await
 }
 
 /// Adds to the counters of `licenses`, which are locked, the seats that were taken and not freed.
@@ -45,8 +44,7 @@ pub async fn add(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
          from item
          where licenses.id = item.id and licenses.world = item.world"
     );
-    conn.query(ADD).bind(Json(licenses)).execute().await?;
-    Ok(())
+    conn.query(ADD).bind(Json(licenses)).run().await
 }
 
 /// A floating seat with the caller's own identifier of its user.
@@ -111,8 +109,7 @@ pub async fn lock(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
              and s.world = item.world
          order by s.user_id, s.license_id for update of s"
     );
-    conn.query(LOCK).bind(Json(seats)).execute().await?;
-    Ok(())
+    conn.query(LOCK).bind(Json(seats)).run().await
 }
 
 /// Marks floating `seats`, which are locked, as checked at the times in the rows.
@@ -132,8 +129,7 @@ pub async fn hold(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
         };
     }
     const HOLD: Sql = over_rows!(hold!("max", "item.time"), hold!("greatest", checked_at!()));
-    conn.query(HOLD).bind(Json(seats)).execute().await?;
-    Ok(())
+    conn.query(HOLD).bind(Json(seats)).run().await
 }
 
 /// Frees those of `seats`, which are locked with their licenses, whose idle time counts from before
@@ -176,8 +172,7 @@ pub async fn set_idle_at(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<(
          from item
          where licenses.id = item.id and licenses.world = item.world"
     );
-    conn.query(SET).bind(Json(licenses)).execute().await?;
-    Ok(())
+    conn.query(SET).bind(Json(licenses)).run().await
 }
 
 /// Updates the times of the last checks of `seats`. A later time is kept, and so is the time of
@@ -193,8 +188,7 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
              and assignments.world = item.world and assignments.activation_id = item.id
              and assignments.last_checked_at < item.time"
     );
-    conn.query(CHECK).bind(Json(seats)).execute().await?;
-    Ok(())
+    conn.query(CHECK).bind(Json(seats)).run().await
 }
 
 /// Frees the user's seat on the license. The license is locked, and the user holds a seat.
@@ -212,9 +206,8 @@ pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseI
     conn.query("update licenses set seats_used = seats_used - 1 where id = $2 and world = $1")
         .bind_scope(scope)
         .bind(license)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// Frees all seats of the user. The licenses and the assignments are locked.
@@ -236,9 +229,8 @@ pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Re
     )
     .bind_scope(scope)
     .bind(user)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 pub async fn page_of_license(

@@ -4,6 +4,7 @@
 use common::{KeyId, Mode, Name, Role, SessionId, Timestamp};
 
 use super::keys::{Hash, KeyWithTenant, select_key};
+use super::table::insert;
 use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
@@ -55,21 +56,20 @@ pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<Session
 
 /// The scope is that of the session's key.
 pub async fn insert(conn: &mut Conn, scope: Scope, session: &Session, hash: &Hash) -> Result<()> {
-    conn.query(
-        "insert into sessions (world, id, key_id, created_at, expires_at, address, browser, hash)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind_scope(scope)
-    .bind(session.id)
-    .bind(session.key_id)
-    .bind(session.created_at)
-    .bind(session.expires_at)
-    .bind(&session.address)
-    .bind(&session.browser)
-    .bind(hash.as_slice())
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        sessions {
+            id: session.id,
+            key_id: session.key_id,
+            created_at: session.created_at,
+            expires_at: session.expires_at,
+            address: &session.address,
+            browser: &session.browser,
+            hash: hash.as_slice(),
+        }
+    );
+    query.run().await
 }
 
 /// Deletes all but the newest sessions of a key.
@@ -82,9 +82,8 @@ pub async fn keep_newest(conn: &mut Conn, scope: Scope, key: KeyId, count: i64) 
     .bind_scope(scope)
     .bind(key)
     .bind(count)
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }
 
 /// The matching sessions that have not ended, newest first.

@@ -3,6 +3,7 @@
 use common::{PublicKey, SigningKeyId, SigningKeyState, Timestamp};
 
 use super::Scope;
+use super::table::{insert, update};
 use crate::db::{Conn, Result, locking};
 
 /// A row.
@@ -30,20 +31,11 @@ macro_rules! select {
 
 /// Whether the key was added. Otherwise the world has one in this state.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &StoredSigningKey) -> Result<bool> {
-    let added = conn
-        .query(
-            "insert into signing_keys (world, id, state, public_key, private_key, created_at)
-             values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
-        )
-        .bind_scope(scope)
-        .bind(key.id)
-        .bind(key.state)
-        .bind(key.public_key.octets().to_vec())
-        .bind(&key.private_key)
-        .bind(key.created_at)
-        .execute()
-        .await?;
-    Ok(added > 0)
+    let query = insert!(conn, scope, signing_keys {
+        id: key.id, state: key.state, public_key: key.public_key.octets().to_vec(),
+        private_key: &key.private_key, created_at: key.created_at,
+    } "on conflict do nothing");
+    Ok(query.execute().await? > 0)
 }
 
 /// Those that leases may still be signed with: of retired ones, those that were retired after a
@@ -86,15 +78,13 @@ pub async fn lock(
 
 /// Writes the state, the private key and when the key was retired.
 pub async fn update(conn: &mut Conn, scope: Scope, key: &StoredSigningKey) -> Result<()> {
-    let sql = "update signing_keys set state = $3, private_key = $4, retired_at = $5
-               where id = $2 and world = $1";
-    let query = conn.query(sql).bind_scope(scope).bind(key.id).bind(key.state);
-    query.bind(&key.private_key).bind(key.retired_at).execute().await?;
-    Ok(())
+    let query = update!(conn, scope, signing_keys key.id => {
+        state: key.state, private_key: &key.private_key, retired_at: key.retired_at,
+    });
+    query.run().await
 }
 
 pub async fn delete(conn: &mut Conn, scope: Scope, id: SigningKeyId) -> Result<()> {
     let sql = "delete from signing_keys where id = $2 and world = $1";
-    conn.query(sql).bind_scope(scope).bind(id).execute().await?;
-    Ok(())
+    conn.query(sql).bind_scope(scope).bind(id).run().await
 }

@@ -4,47 +4,32 @@ use common::{ExternalId, User, UserId};
 
 use super::page::{MAX_SCAN, paged, scanned, stop};
 use super::phrases::{self, Named, Search};
+use super::table::{insert, table};
 use super::{Found, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
-macro_rules! columns {
-    () => {
-        "id, (select tenant_id from worlds where worlds.id = users.world) as tenant_id, \
-         external_id, email, name, metadata, created_at, updated_at"
-    };
-}
-
-macro_rules! select {
-    ($rest:expr) => {
-        concat!("select ", columns!(), " from users where ", $rest)
-    };
+table! {
+    users of user: User by UserId;
+    computed "(select tenant_id from worlds where worlds.id = users.world) as tenant_id";
+    fixed { created_at }
+    changing {
+        external_id, email, name, metadata: user.metadata.as_ref().map(AsWritten), updated_at,
+    }
+    find lock update delete page
 }
 
 /// Creates the user, or finds the one with that external id, and returns it locked. This is one
 /// statement, because the user could be deleted between two.
 pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Result<User> {
-    conn.query(concat!(
-        "insert into users (world, id, external_id, email, name, metadata, created_at,
-                 updated_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8)
-             on conflict (external_id, world) do update set external_id = users.external_id
-             returning ",
+    let query = insert!(conn, scope, users {
+        id: user.id, external_id: &user.external_id, email: &user.email, name: &user.name,
+        metadata: user.metadata.as_ref().map(AsWritten), created_at: user.created_at,
+        updated_at: user.updated_at,
+    } concat!(
+        "on conflict (external_id, world) do update set external_id = users.external_id returning ",
         columns!()
-    ))
-    .bind_scope(scope)
-    .bind(user.id)
-    .bind(&user.external_id)
-    .bind(&user.email)
-    .bind(&user.name)
-    .bind(user.metadata.as_ref().map(AsWritten))
-    .bind(user.created_at)
-    .bind(user.updated_at)
-    .fetch_one()
-    .await
-}
-
-pub async fn find(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
+    ));
+    query.fetch_one().await
 }
 
 pub async fn find_external(
@@ -59,14 +44,6 @@ pub async fn find_external(
         .await
 }
 
-pub async fn lock(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(locking!(select!("id = $2 and world = $1")))
-        .bind_scope(scope)
-        .bind(id)
-        .fetch_optional()
-        .await
-}
-
 pub async fn lock_external(
     conn: &mut Conn,
     scope: Scope,
@@ -76,42 +53,6 @@ pub async fn lock_external(
         .bind_scope(scope)
         .bind(external_id)
         .fetch_optional()
-        .await
-}
-
-pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
-    conn.query(
-        "update users set email = $3, name = $4, metadata = $5, updated_at = $6, external_id = $7
-         where id = $2 and world = $1",
-    )
-    .bind_scope(scope)
-    .bind(user.id)
-    .bind(&user.email)
-    .bind(&user.name)
-    .bind(user.metadata.as_ref().map(AsWritten))
-    .bind(user.updated_at)
-    .bind(&user.external_id)
-    .execute()
-    .await?;
-    Ok(())
-}
-
-/// Deletes a user who has no licenses.
-pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
-    conn.query("delete from users where id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(id)
-        .execute()
-        .await?;
-    Ok(())
-}
-
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<Vec<User>> {
-    conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .fetch_all()
         .await
 }
 

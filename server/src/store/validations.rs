@@ -61,6 +61,5 @@ pub async fn lock_licenses(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result
          join licenses l on l.id = item.id and l.world = item.world
          order by l.id for update of l"
     );
-    conn.query(LOCK).bind(Json(licenses)).execute().await?;
-    Ok(())
+    conn.query(LOCK).bind(Json(licenses)).run().await
 }

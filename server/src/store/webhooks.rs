@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 
 use super::page::paged;
+use super::table::{insert, update};
 use super::{Page, Scope};
 use crate::db::{AsWritten, Conn, Result, Sql, locking};
 
@@ -82,23 +83,22 @@ macro_rules! counted {
 }
 
 pub async fn insert(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
-    conn.query(
-        "insert into webhooks (world, id, url, description, event_types, secrets, created_at,
-             updated_at, sequence, attempts)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)",
-    )
-    .bind_scope(scope)
-    .bind(webhook.id)
-    .bind(&webhook.url)
-    .bind(&webhook.description)
-    .bind(&webhook.event_types)
-    .bind(&webhook.secrets)
-    .bind(webhook.created_at)
-    .bind(webhook.updated_at)
-    .bind(webhook.sequence)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        webhooks {
+            id: webhook.id,
+            url: &webhook.url,
+            description: &webhook.description,
+            event_types: &webhook.event_types,
+            secrets: &webhook.secrets,
+            created_at: webhook.created_at,
+            updated_at: webhook.updated_at,
+            sequence: webhook.sequence,
+            attempts: webhook.attempts,
+        }
+    );
+    query.run().await
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Option<CountedWebhook>> {
@@ -126,29 +126,15 @@ pub async fn all(conn: &mut Conn, scope: Scope) -> Result<Vec<CountedWebhook>> {
 
 /// Writes the fields that an administrator may change. A delivery with the old state is stopped.
 pub async fn update(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
-    conn.query(
-        "update webhooks set url = $3, description = $4, event_types = $5, secrets = $6,
-             updated_at = $7, sequence = $8, failing_since = $9, attempts = $10,
-             next_attempt_at = $11, disabled_at = $12, disabled_reason = $13, claim = null,
-             claimed_until = null
-         where id = $2 and world = $1",
-    )
-    .bind_scope(scope)
-    .bind(webhook.id)
-    .bind(&webhook.url)
-    .bind(&webhook.description)
-    .bind(&webhook.event_types)
-    .bind(&webhook.secrets)
-    .bind(webhook.updated_at)
-    .bind(webhook.sequence)
-    .bind(webhook.failing_since)
-    .bind(webhook.attempts)
-    .bind(webhook.next_attempt_at)
-    .bind(webhook.disabled_at)
-    .bind(webhook.disabled_reason.as_ref().map(ToString::to_string))
-    .execute()
-    .await?;
-    Ok(())
+    let disabled_reason = webhook.disabled_reason.as_ref().map(ToString::to_string);
+    let query = update!(conn, scope, webhooks webhook.id => {
+        url: &webhook.url, description: &webhook.description, event_types: &webhook.event_types,
+        secrets: &webhook.secrets, updated_at: webhook.updated_at, sequence: webhook.sequence,
+        failing_since: webhook.failing_since, attempts: webhook.attempts,
+        next_attempt_at: webhook.next_attempt_at, disabled_at: webhook.disabled_at,
+        disabled_reason: disabled_reason,
+    } ", claim = null, claimed_until = null");
+    query.run().await
 }
 
 pub async fn delete(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<()> {
@@ -167,9 +153,8 @@ pub async fn release_all(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result
     conn.query("delete from webhook_holds where webhook_id = $2 and world = $1")
         .bind_scope(scope)
         .bind(id)
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// Holds each subject of which an event was given up at the first such event, unless it is held
@@ -243,6 +228,5 @@ pub async fn forget_given_up(
                    where webhook_id = $2 and world = $1 and gave_up and sequence in
                        (select cast(value as bigint) from jsonb_array_elements_text($3))",
     };
-    conn.query(FORGET).bind_scope(scope).bind(id).bind(Json(sequences)).execute().await?;
-    Ok(())
+    conn.query(FORGET).bind_scope(scope).bind(id).bind(Json(sequences)).run().await
 }

@@ -18,8 +18,7 @@ pub async fn lock(conn: &mut Conn) -> Result<()> {
     // SQLite allows only one writing transaction anyway.
     const LOCK: Sql =
         Sql::Each { sqlite: "select 1", postgres: "lock table worlds in share row exclusive mode" };
-    conn.query(LOCK).execute().await?;
-    Ok(())
+    conn.query(LOCK).run().await
 }
 
 /// Creates both worlds of a tenant, and returns the live one. The table is locked.
@@ -79,8 +78,7 @@ pub async fn exists(conn: &mut Conn) -> Result<bool> {
 
 /// Reads the first world, to check that reading works.
 pub async fn read_first(conn: &mut Conn) -> Result<()> {
-    conn.query("select id from worlds order by id limit 1").execute().await?;
-    Ok(())
+    conn.query("select id from worlds order by id limit 1").run().await
 }
 
 /// Writes the first world unchanged, to check that writing works.
@@ -88,7 +86,6 @@ pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
     conn.query(
         "update worlds set mode = mode where id = (select id from worlds order by id limit 1)",
     )
-    .execute()
-    .await?;
-    Ok(())
+    .run()
+    .await
 }

@@ -241,7 +241,7 @@ async fn read_unstarted(
 ) -> Result<BTreeMap<LicenseId, (Scope, LicenseDetails)>> {
     let mut unstarted = BTreeMap::new();
     for (id, scope) in licenses {
-        if let Some(details) = stored::lock_details(conn, scope, id).await? {
+        if let Some(details) = stored::lock(conn, scope, id).await? {
             unstarted.insert(id, (scope, details));
         }
     }

@@ -122,7 +122,7 @@ pub async fn unassign(
     let user = stored_users::find_external(&mut change, scope, &external_id).await?;
     let user = user.ok_or(NOT_ASSIGNED)?.id;
     let mut held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
-    let seat = held.seat.iter().map(|seat| (&license, &external_id, seat));
+    let seat = held.seat.iter().map(|seat| (&*license, &external_id, seat));
     let mut events = leases::drop_running(&change, seat)?;
     if let Some(seat) = &mut held.seat {
         change.last_checks.show(seat);

@@ -109,7 +109,7 @@ async fn modify(
     event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
 ) -> Result<Changed<LicenseDetails>, Error> {
     let scope = change.scope();
-    let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let before = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut after = before.clone();
     edit(&mut after)?;
@@ -149,7 +149,7 @@ pub async fn delete(
     revokes_keys: bool,
 ) -> Result<Changed<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
-    let license = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&license)?;
     let keys = license_keys::claimable(&mut change, scope, id, now).await?;
     if let (Some(key), false) = (keys.first(), revokes_keys) {

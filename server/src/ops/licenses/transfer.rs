@@ -37,7 +37,7 @@ pub async fn transfer(
     if kept.as_ref().is_some_and(|kept| kept.seat.is_some() || given.seat.is_none()) {
         return Err(HAS_IT);
     }
-    let seat = given.seat.iter().map(|seat| (&license, &from.external_id, seat));
+    let seat = given.seat.iter().map(|seat| (&*license, &from.external_id, seat));
     let mut events = leases::drop_running(&change, seat)?;
     events.extend(is_new.then(|| NewEvent::user_created(&to)));
     let has_seat = given.seat.is_some();

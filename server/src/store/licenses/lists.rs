@@ -3,7 +3,7 @@
 use common::{LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
 
 use super::source::{LicenseFilter, Source};
-use super::{CountedLicense, columns_with_seats};
+use super::{CountedLicense, columns};
 use crate::db::{Conn, Result};
 use crate::store::page::{scanned, stop};
 use crate::store::phrases::Search;
@@ -82,7 +82,7 @@ pub async fn by_expiry(
     let rows: Vec<CountedLicense> = conn
         .query(concat!(
             "select ",
-            columns_with_seats!(),
+            columns!(),
             " from (",
             ending!("*", "limit $5"),
             ") licenses
@@ -123,7 +123,7 @@ pub async fn full(
     }
     let matches = conn.query(scanned!(
         page,
-        columns_with_seats!(),
+        columns!(),
         "licenses" where full!(),
         "(expires_at is null or expires_at > $5)
              and (cast($6 as uuid) is null or product_id = $6)

@@ -2,7 +2,7 @@
 
 use common::{ExternalId, LicenseId, LicenseState, PlanId, ProductId, Status, Timestamp};
 
-use super::columns_with_seats;
+use super::columns;
 use crate::db::{Conn, Query, Result};
 use crate::store::page::{paged, scanned, stop};
 use crate::store::phrases::{self, Named, Search};
@@ -92,14 +92,7 @@ macro_rules! few {
     ($page:expr, $few:literal) => {{
         macro_rules! select_few {
             ($rest:expr) => {
-                concat!(
-                    "select ",
-                    columns_with_seats!(),
-                    " from (",
-                    $few,
-                    " limit $4) licenses where ",
-                    $rest
-                )
+                concat!("select ", columns!(), " from (", $few, " limit $4) licenses where ", $rest)
             };
         }
         (paged!($page, select_few!(conditions!()), "id"), None)
@@ -175,7 +168,7 @@ impl<'a> Source<'a> {
                 (
                     scanned!(
                         page,
-                        columns_with_seats!(),
+                        columns!(),
                         "licenses" where concat!("world = $1 and world > 0 and ", $condition),
                         conditions!(),
                         "id"

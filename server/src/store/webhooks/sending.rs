@@ -6,6 +6,7 @@ use sqlx::types::Json;
 
 use super::{StoredWebhook, columns};
 use crate::db::{Conn, Result, Sql};
+use crate::store::table::insert;
 use crate::store::{Scope, delete_portion};
 
 /// Maximum number of stored failures of a webhook: of events that licd retries, and of events that it
@@ -125,9 +126,8 @@ pub async fn is_claimed(conn: &mut Conn, scope: Scope, id: WebhookId, claim: i64
 /// Frees the claims of all processes. On SQLite, they are left over from a process that crashed.
 pub async fn free_claims(conn: &mut Conn) -> Result<()> {
     conn.query("update webhooks set claimed_until = null where claimed_until is not null")
-        .execute()
-        .await?;
-    Ok(())
+        .run()
+        .await
 }
 
 /// A subject whose events wait behind one that the receiver did not accept.
@@ -206,37 +206,25 @@ pub async fn block(
     id: WebhookId,
     subject: &BlockedSubject,
 ) -> Result<()> {
-    conn.query(
-        "insert into webhook_holds (world, webhook_id, subject_id, sequence, attempts, refusals,
-             since, next_attempt_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)
-         on conflict (webhook_id, subject_id, world) do update
-             set sequence = $4, attempts = $5, refusals = $6, since = $7, next_attempt_at = $8",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .bind(&subject.id)
-    .bind(subject.sequence)
-    .bind(subject.attempts)
-    .bind(subject.refusals)
-    .bind(subject.since)
-    .bind(subject.next_attempt_at)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(conn, scope, webhook_holds {
+        webhook_id: id, subject_id: &subject.id, sequence: subject.sequence,
+        attempts: subject.attempts, refusals: subject.refusals, since: subject.since,
+        next_attempt_at: subject.next_attempt_at,
+    } "on conflict (webhook_id, subject_id, world) do update
+           set sequence = excluded.sequence, attempts = excluded.attempts,
+               refusals = excluded.refusals, since = excluded.since,
+               next_attempt_at = excluded.next_attempt_at");
+    query.run().await
 }
 
 /// Unblocks a subject.
 pub async fn unblock(conn: &mut Conn, scope: Scope, id: WebhookId, subject: &str) -> Result<()> {
-    conn.query(
-        "delete from webhook_holds where webhook_id = $2 and subject_id = $3 and world = $1",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .bind(subject)
-    .execute()
-    .await?;
-    Ok(())
+    conn.query("delete from webhook_holds where webhook_id = $2 and subject_id = $3 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .bind(subject)
+        .run()
+        .await
 }
 
 /// Stores a failure. If its event was given up, this replaces the failures of earlier attempts.
@@ -257,26 +245,24 @@ pub async fn insert_failure(
         .execute()
         .await?;
     }
-    conn.query(
-        "insert into webhook_failures (world, id, webhook_id, event_id, sequence, attempt, gave_up,
-             error, status, response, duration_ms, at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-    )
-    .bind_scope(scope)
-    .bind(failure.id)
-    .bind(id)
-    .bind(failure.event)
-    .bind(failure.sequence)
-    .bind(failure.attempt)
-    .bind(failure.gave_up)
-    .bind(failure.error.to_string())
-    .bind(failure.status)
-    .bind(&failure.response)
-    .bind(failure.duration_ms)
-    .bind(failure.at)
-    .execute()
-    .await?;
-    Ok(())
+    let query = insert!(
+        conn,
+        scope,
+        webhook_failures {
+            id: failure.id,
+            webhook_id: id,
+            event_id: failure.event,
+            sequence: failure.sequence,
+            attempt: failure.attempt,
+            gave_up: failure.gave_up,
+            error: failure.error.to_string(),
+            status: failure.status,
+            response: &failure.response,
+            duration_ms: failure.duration_ms,
+            at: failure.at,
+        }
+    );
+    query.run().await
 }
 
 /// Counts of the webhooks of all worlds, and the start of the longest failure among them.
