@@ -79,6 +79,7 @@ fn api() -> (Router<App>, OpenApi) {
             document.tag(Tag { name: (*name).to_owned(), description, ..Tag::default() })
         })
     });
+    openapi::add_examples(&mut document);
     (routes, document)
 }
 

@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::extract::Query;
-use crate::http::openapi::examples::Example;
 
 /// The state of a healthy node.
 #[derive(Serialize, JsonSchema)]
@@ -18,12 +17,6 @@ pub struct Health {
 }
 
 const OK: Health = Health { status: "ok" };
-
-impl Example for Health {
-    fn example() -> Self {
-        OK
-    }
-}
 
 pub async fn healthz() -> Data<Health> {
     Data(OK)
@@ -55,12 +48,6 @@ pub struct Readiness {
     /// Whether the node can write. While it cannot, it validates users who hold their seats, and
     /// refuses every change with 503.
     writes: bool,
-}
-
-impl Example for Readiness {
-    fn example() -> Self {
-        Self { status: OK.status, writes: true }
-    }
 }
 
 /// Whether the node can validate users, and write if required.

@@ -3,7 +3,7 @@
 //! [`refusals`], and types in `schemas`.
 
 mod answers;
-pub mod examples;
+mod examples;
 mod headers;
 mod parameters;
 mod refusals;
@@ -17,6 +17,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 
+pub use examples::describe as add_examples;
 pub use refusals::{Refusal, refuse};
 pub use schemas::configure_generator;
 

@@ -1,7 +1,7 @@
 //! Statements that list the columns of a table, built from a list that is written once.
 //!
-//! [`insert!`] and [`update!`] make a statement of columns and their values. [`table!`] also makes the
-//! functions for records that are stored under their id. Each placeholder `$1` is the world.
+//! [`insert!`] and [`update!`] make a statement of columns and their values. [`table!`] also makes
+//! the functions for records that are stored under their id. Each placeholder `$1` is the world.
 
 /// `insert into …` with `world` and these columns.
 pub fn insert_sql(table: &str, columns: &[&str], rest: &str) -> String {

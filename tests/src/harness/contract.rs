@@ -168,3 +168,26 @@ fn answers_outside_the_document_are_refused() {
     let undocumented = check_schema(with(|_| {}), 201).unwrap_err();
     assert!(undocumented.contains("undocumented"), "{undocumented}");
 }
+
+/// The examples of the document have the schemas that they illustrate.
+#[test]
+fn examples_match_their_schemas() {
+    let paths = CONTRACT.document["paths"].as_object().unwrap();
+    let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
+    let mut checked = 0;
+    for operation in operations {
+        let responses = operation["responses"].as_object().unwrap().values();
+        for body in responses.chain([&operation["requestBody"]]) {
+            let media = &body["content"]["application/json"];
+            let named = media["examples"].as_object().into_iter().flat_map(|it| it.values());
+            let examples = named.map(|example| &example["value"]).chain(media.get("example"));
+            for example in examples {
+                let schema = CONTRACT.compile(&media["schema"]);
+                let errors: Vec<_> = schema.iter_errors(example).map(|it| it.to_string()).collect();
+                assert!(errors.is_empty(), "{}: {errors:?}\n{example}", operation["operationId"]);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 90, "{checked}");
+}

@@ -1,11 +1,11 @@
-//! The successful responses of handlers: schema, example and headers.
+//! The successful responses of handlers: schema and headers.
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
-use aide::openapi::{Operation, Response};
+use aide::openapi::{MediaType, Operation, Response};
 use common::{List, Paged, Success};
+use schemars::JsonSchema;
 
-use super::examples::Example;
 use super::{headers, parameters, schemas};
 use crate::http::answer::{Data, Single, Streamed};
 use crate::http::newest_first::DescendingPage;
@@ -14,7 +14,7 @@ use crate::ops::outcome::{Changed, Created, Record, Upserted};
 
 macro_rules! answers {
     ($($name:ident<$inner:ty> as $envelope:ty: $($status:literal $why:literal),+;)*) => {$(
-        impl<T: Example> OperationOutput for $name<$inner> {
+        impl<T: JsonSchema> OperationOutput for $name<$inner> {
             type Inner = T;
 
             fn inferred_responses(
@@ -30,7 +30,7 @@ macro_rules! answers {
 /// Responses that contain one record, which has a tag.
 macro_rules! records {
     ($($name:ident: $($status:literal $why:literal),+;)*) => {$(
-        impl<T: Record<Shown: Example>> OperationOutput for $name<T> {
+        impl<T: Record<Shown: JsonSchema>> OperationOutput for $name<T> {
             type Inner = T::Shown;
 
             fn inferred_responses(
@@ -73,7 +73,11 @@ impl<T: OperationOutput> OperationOutput for Idempotent<T> {
     }
 }
 
-fn success<T: Example>(ctx: &mut GenContext, operation: &Operation, description: &str) -> Response {
+fn success<T: JsonSchema>(
+    ctx: &mut GenContext,
+    operation: &Operation,
+    description: &str,
+) -> Response {
     let mut names = vec![headers::REQUEST_ID];
     if !operation.security.is_empty() {
         names.extend(headers::RATE);
@@ -82,10 +86,11 @@ fn success<T: Example>(ctx: &mut GenContext, operation: &Operation, description:
         names.push(headers::REPLAYED);
     }
     let schema = schemas::object(schemas::of_answer::<T>(ctx));
+    let media = MediaType { schema: Some(schema), ..MediaType::default() };
     Response {
         description: description.to_owned(),
         headers: headers::references(names),
-        content: [("application/json".to_owned(), T::media(schema))].into_iter().collect(),
+        content: [("application/json".to_owned(), media)].into_iter().collect(),
         ..Response::default()
     }
 }

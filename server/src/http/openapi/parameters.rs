@@ -3,8 +3,8 @@
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{
-    HeaderStyle, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle,
-    QueryStyle, ReferenceOr, RequestBody,
+    HeaderStyle, MediaType, Operation, Parameter, ParameterData, ParameterSchemaOrContent,
+    PathStyle, QueryStyle, ReferenceOr, RequestBody,
 };
 use aide::operation::{add_parameters, set_body};
 use common::{ExternalId, Validate};
@@ -12,7 +12,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::examples::Example;
 use super::refusals::{Refusal, refuse};
 use super::schemas;
 use crate::http::credentials::{Admin, Caller, ReadCaller, Reader, Validator};
@@ -48,7 +47,7 @@ callers! {
     Validator: &[Refusal::Unauthorized, Refusal::Forbidden, Refusal::RateLimited];
 }
 
-impl<T: Example + DeserializeOwned> OperationInput for Json<T> {
+impl<T: JsonSchema + DeserializeOwned> OperationInput for Json<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         body::<T>(ctx, operation, Refusal::BodyTooLarge);
     }
@@ -56,7 +55,7 @@ impl<T: Example + DeserializeOwned> OperationInput for Json<T> {
 
 impl<T, Q> OperationInput for JsonAndQuery<T, Q>
 where
-    T: Example + DeserializeOwned,
+    T: JsonSchema + DeserializeOwned,
     Q: JsonSchema,
 {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
@@ -65,7 +64,7 @@ where
     }
 }
 
-impl<T: Example + DeserializeOwned> OperationInput for OptionalJson<T> {
+impl<T: JsonSchema + DeserializeOwned> OperationInput for OptionalJson<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Json::<T>::operation_input(ctx, operation);
         if let Some(ReferenceOr::Item(body)) = &mut operation.request_body {
@@ -74,7 +73,7 @@ impl<T: Example + DeserializeOwned> OperationInput for OptionalJson<T> {
     }
 }
 
-impl<T: Example + DeserializeOwned> OperationInput for Lenient<T> {
+impl<T: JsonSchema + DeserializeOwned> OperationInput for Lenient<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         body::<T>(ctx, operation, Refusal::ValidationTooLarge);
     }
@@ -88,12 +87,9 @@ impl OperationInput for ValidationRequest {
     }
 }
 
-fn body<T: Example>(ctx: &mut GenContext, operation: &mut Operation, too_large: Refusal) {
-    let mut media = T::media(schemas::object(schemas::of_request::<T>(ctx)));
-    // Members that are null can be left out.
-    if let Some(Value::Object(members)) = &mut media.example {
-        members.retain(|_, value| !value.is_null());
-    }
+fn body<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation, too_large: Refusal) {
+    let schema = Some(schemas::object(schemas::of_request::<T>(ctx)));
+    let media = MediaType { schema, ..MediaType::default() };
     let content = [("application/json".to_owned(), media)].into_iter().collect();
     set_body(ctx, operation, RequestBody { content, required: true, ..RequestBody::default() });
     let unreadable = [Refusal::RequestTimeout, too_large, Refusal::UnsupportedMediaType];

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::examples;
+
 fn document() -> Value {
     serde_json::to_value(crate::routes::document()).unwrap()
 }
@@ -89,6 +91,30 @@ fn every_operation_is_described_with_examples() {
         }
     }
     assert!(ids.len() > 30);
+}
+
+/// Whether a schema has a member of this name.
+fn has(document: &Value, schema: &str, member: &str) -> bool {
+    document["components"]["schemas"][schema]["properties"][member].is_object()
+}
+
+#[test]
+fn values_of_examples_are_those_of_members() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let values: Value = serde_json::from_str(examples::VALUES).unwrap();
+    for name in values.as_object().unwrap().keys() {
+        let is_member = match name.split_once('.') {
+            Some((schema, member)) => has(&document, schema, member),
+            None => schemas.keys().any(|schema| has(&document, schema, name)),
+        };
+        assert!(is_member, "{name}");
+    }
+    for (schema, members) in examples::SHOWN {
+        for member in members.split_whitespace() {
+            assert!(has(&document, schema, member), "{schema}.{member}");
+        }
+    }
 }
 
 /// In requests, members that may be null can be left out, but never in responses, so they share no
