@@ -2,7 +2,7 @@
 
 mod line_limit;
 
-use common::{LicenseId, Timestamp};
+use common::{ErrorCode, LicenseId, Timestamp};
 
 use crate::secrets::SecretError;
 
@@ -11,89 +11,131 @@ pub use line_limit::LineLimit;
 /// A database that is away fails every request, in the same words.
 static LINES: LineLimit = LineLimit::new();
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// The key is missing or not valid. The caller does not learn which.
-    Unauthorized,
-    /// The key has used up its rate; whole seconds to wait.
-    RateLimited(u64),
-    /// Validations of the key have made too many users; whole seconds to wait.
-    TooManyNewUsers(u64),
-    /// The key has caused too many events of leases and releases; whole seconds to wait.
-    TooManySeatEvents(u64),
-    /// Too many texts that are no license keys; whole seconds to wait.
-    TooManyWrongKeys(u64),
-    /// Fault of a license key.
-    LicenseKey(LicenseKeyFault),
-    /// The text is the key of this license already.
-    KeyOfLicense(LicenseId),
-    /// The key may not do this.
-    Forbidden,
-    /// The request breaks a rule. Names the field at fault, if there is one.
-    Invalid {
-        field: Option<String>,
-        message: String,
-    },
-    /// Several fields of a form do, each with its own error.
-    Several(Vec<Self>),
-    /// The record does not exist in the world of this key.
-    NotFound(&'static str),
-    RouteNotFound,
-    /// The path has a slash at the end, which no route has.
-    SlashAtEnd,
-    MethodNotAllowed,
-    /// The body is not declared as JSON in UTF-8; a sentence for the caller.
-    UnsupportedMediaType(&'static str),
-    /// The body is compressed.
-    UnsupportedEncoding,
-    /// The body is larger than the limit; a sentence that names the limit.
-    TooLarge(&'static str),
-    /// The body did not arrive in time.
-    RequestTimeout,
-    /// The request conflicts with the current state.
-    Conflict(&'static str),
-    /// The license has a key, called like this, with which a user could still claim it.
-    ClaimableKey(String),
-    /// A lease holds the seat that was to be taken away, until then.
-    LeaseRunning(Timestamp),
-    /// The record, named by its kind, is not as the caller saw it.
-    Changed(&'static str),
-    /// The record was changed while a form was open. The text says what was changed, and by which
-    /// user.
-    EditConflict(String),
-    /// A request with this Idempotency-Key is still being done.
-    IdempotencyKeyInUse,
-    /// Another request used the Idempotency-Key before.
-    IdempotencyKeyReused,
-    /// A request with the same idempotency key created the record with this id, and showed its
-    /// secret.
-    ShownOnce(String),
-    /// This node has no secret key, without which nothing can be signed.
-    SecretKeyMissing,
-    /// A secret cannot be opened with this node's secret keys; says which one is needed.
-    SecretUnreadable(String),
-    /// This node sends no webhooks.
-    WebhooksOff,
-    /// There is no event with this sequence yet; the last one's.
-    SequenceAhead(i64),
-    /// Too many requests wait already.
-    Overloaded,
-    /// The database does not answer.
-    Unavailable,
-    /// A fault of licd.
-    Internal,
+/// Each error with its code, the field that caused it, and its sentence for people.
+macro_rules! errors {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident $(($type:ty))? $({ $($member:ident: $member_type:ty),* })?
+            => $code:ident $(($field:literal))?, $($sentence:expr),+;
+    )*) => {
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        pub enum Error {
+            $(
+                $(#[doc = $doc])*
+                #[error($($sentence),+)]
+                $name $(($type))? $({ $($member: $member_type),* })?,
+            )*
+        }
+
+        impl Error {
+            /// The kind of the error, for programs.
+            pub fn code(&self) -> ErrorCode {
+                match self {
+                    $(Self::$name { .. } => ErrorCode::$code,)*
+                }
+            }
+
+            /// The member, parameter or header that caused the error, if any.
+            pub fn field(&self) -> Option<&str> {
+                match self {
+                    Self::Invalid { field, .. } => field.as_deref(),
+                    $($(Self::$name { .. } => Some($field),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-/// Reason why users cannot claim with a license key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LicenseKeyFault {
-    Mistyped,
-    NotFound,
-    Revoked,
-    Expired,
-    UsedUp,
-    OfAnotherProduct,
+errors! {
+    /// The key is missing or not valid. The caller does not learn which.
+    Unauthorized => Unauthorized, "Unauthorized";
+    /// The key has used up its rate. Whole seconds to wait.
+    RateLimited(u64) => RateLimited, "{}", RATE_LIMITED;
+    /// Validations of the key have created too many users. Whole seconds to wait.
+    TooManyNewUsers(u64) => RateLimited("userId"),
+        "{} Validations of this key create too many users; known users are not affected", RATE_LIMITED;
+    /// The key has caused too many events of leases and releases. Whole seconds to wait.
+    TooManySeatEvents(u64) => RateLimited,
+        "{} Too many new leases and releases of this key were recorded; validations are \
+         not affected", RATE_LIMITED;
+    /// Too many texts that are no license keys. Whole seconds to wait.
+    TooManyWrongKeys(u64) => RateLimited("key"),
+        "{} Too many wrong license keys were tried", RATE_LIMITED;
+    LicenseKeyMistyped => LicenseKeyMistyped("key"), "The license key contains a typing error";
+    LicenseKeyNotFound => LicenseKeyNotFound("key"), "There is no such license key";
+    LicenseKeyRevoked => LicenseKeyRevoked("key"), "The license key was revoked or replaced";
+    LicenseKeyExpired => LicenseKeyExpired("key"), "The license key has expired";
+    LicenseKeyUsedUp => LicenseKeyUsedUp("key"), "The license key has reached its limit of users";
+    LicenseKeyOfAnotherProduct => LicenseKeyOfAnotherProduct("key"),
+        "The license key is for another product";
+    /// The text is already the key of this license.
+    KeyOfLicense(LicenseId) => Conflict("key"),
+        "License {0} has this key already. A key belongs to one license";
+    /// The key may not do this.
+    Forbidden => Forbidden, "Access denied";
+    /// The request breaks a rule. Names the field that caused the error, if there is one.
+    Invalid { field: Option<String>, message: String } => InvalidRequest, "{message}";
+    /// Several fields of a form are invalid, each with its own error.
+    Several(Vec<Error>) => InvalidRequest, "Several fields are invalid";
+    /// The record does not exist in the world of this key.
+    NotFound(&'static str) => NotFound, "There is no such {0}";
+    RouteNotFound => NotFound, "This address does not exist";
+    /// The path has a slash at the end, which no route has.
+    SlashAtEnd => NotFound, "This address does not exist. Remove the slash at its end";
+    MethodNotAllowed => MethodNotAllowed, "This address does not support this method";
+    /// The body is not declared as JSON in UTF-8. A sentence for the caller.
+    UnsupportedMediaType(&'static str) => UnsupportedMediaType, "{0}";
+    UnsupportedEncoding => UnsupportedMediaType,
+        "The body must not be compressed, because no Content-Encoding is supported";
+    /// The body is larger than the limit. A sentence that names the limit.
+    TooLarge(&'static str) => PayloadTooLarge, "{0}";
+    RequestTimeout => RequestTimeout, "The body took too long to arrive";
+    /// The request conflicts with the current state.
+    Conflict(&'static str) => Conflict, "{0}";
+    /// The license has a key, with this name, with which a user could still claim it.
+    ClaimableKey(String) => Conflict,
+        "A user could still claim the license with its key {0}. Revoke the key first, or delete the \
+         license with ?keys=revoke";
+    /// A lease holds the seat that was to be taken away, until then.
+    LeaseRunning(Timestamp) => LeaseRunning,
+        "A lease holds the seat until {0}. To free the seat earlier, send leases=drop; the user may \
+         then stay licensed offline until that time";
+    /// The record, named by its kind, is not as the caller saw it.
+    Changed(&'static str) => Changed,
+        "The {0} has changed since it was read. Read it again, then repeat the change";
+    /// The record was changed while a form was open. The text says what was changed, and by which
+    /// user.
+    EditConflict(String) => Changed, "The record was changed in the meantime{0}.";
+    IdempotencyKeyInUse => IdempotencyKeyInUse,
+        "A request with this Idempotency-Key is still in progress";
+    IdempotencyKeyReused => IdempotencyKeyReused,
+        "A different request has used this Idempotency-Key";
+    /// A request with the same idempotency key created the record with this id, and showed its
+    /// secret.
+    ShownOnce(String) => Conflict,
+        "This request already succeeded. Its response contained a secret and is not shown again";
+    /// This node has no secret key, without which nothing can be signed.
+    SecretKeyMissing => SecretKeyMissing,
+        "The service has no secret key to sign with. Its operator names a file in \
+         LICD_SECRET_KEY_FILE";
+    /// A secret cannot be opened with this node's secret keys. Says which one is needed.
+    SecretUnreadable(String) => Unavailable,
+        "The secret cannot be opened: {0}. The operator of the service can help";
+    WebhooksOff => WebhooksOff, "This server sends no webhooks: LICD_WEBHOOKS is off";
+    /// No event has this sequence yet. The last event's sequence.
+    SequenceAhead(i64) => SequenceAhead,
+        "The last event has the sequence {0}: the database was restored from a backup, or this is \
+         another server. Begin again after {0}";
+    /// Too many requests wait already.
+    Overloaded => Overloaded, "The service is overloaded. Please try again shortly.";
+    /// The database does not respond.
+    Unavailable => Unavailable, "The service is unavailable. Please try again shortly.";
+    /// A fault of licd.
+    Internal => Internal, "The service failed. Its log has the cause under the request id.";
 }
+
+const RATE_LIMITED: &str = "Rate limit exceeded. Please try again later.";
 
 impl Error {
     pub fn invalid(field: &str, message: impl Into<String>) -> Self {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Unfiltered, validate};
-use crate::error::{Error, LicenseKeyFault};
+use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Caller, ReadCaller, Reader, Validator};
@@ -117,8 +117,8 @@ async fn limited<T>(
 ) -> Result<T, Error> {
     let guesser = (caller.key.id, caller.context.caller.address());
     let found = app.wrong_keys.look_up(guesser, key, look_up).await?;
-    found.ok_or(Error::LicenseKey(match key.check() {
-        Some(false) => LicenseKeyFault::Mistyped,
-        Some(true) | None => LicenseKeyFault::NotFound,
-    }))
+    found.ok_or(match key.check() {
+        Some(false) => Error::LicenseKeyMistyped,
+        Some(true) | None => Error::LicenseKeyNotFound,
+    })
 }

@@ -14,7 +14,7 @@ use super::licenses::{NOT_FOUND as NO_LICENSE, add as add_assignment};
 use super::outcome::{Changed, Created, Upserted};
 use super::users;
 use super::view::View;
-use crate::error::{Error, LicenseKeyFault, has_code};
+use crate::error::{Error, has_code};
 use crate::events::NewEvent;
 use crate::store::keys::Hash;
 use crate::store::license_keys::KnownKey;
@@ -23,7 +23,7 @@ use crate::store::{Page, assignments, license_keys, licenses, seats};
 use crate::validation::{SeatChanges, UserOutcome};
 
 const NOT_FOUND: Error = Error::NotFound("license key");
-const UNKNOWN: Error = Error::LicenseKey(LicenseKeyFault::NotFound);
+const UNKNOWN: Error = Error::LicenseKeyNotFound;
 
 /// Maximum number of keys of a license. A license is for one customer, who needs few keys.
 const MAX_KEYS: i64 = 1000;
@@ -100,7 +100,7 @@ async fn same(
     let scope = change.scope();
     let record = license_keys::find(change, scope, known.id).await?.ok_or(NOT_FOUND)?;
     if known.is_replaced || record.revoked_at.is_some() {
-        return Err(Error::LicenseKey(LicenseKeyFault::Revoked));
+        return Err(Error::LicenseKeyRevoked);
     }
     if (record.max_uses, record.expires_at) != (new.max_uses, new.expires_at) {
         return Err(Error::Conflict(
@@ -224,7 +224,7 @@ pub async fn claim(
         return Ok(None);
     }
     let key = license_keys::find(&mut change, scope, known.id).await?.ok_or(UNKNOWN)?;
-    check(&key, &known, &license, claim.product_id, now).map_err(Error::LicenseKey)?;
+    check(&key, &known, &license, claim.product_id, now)?;
     let idle_at = match license.terms.floating(license.max_seats) {
         Some(_) => seats::idle_at(&mut change, scope, license.id).await?,
         None => None,
@@ -290,16 +290,16 @@ fn check(
     license: &LicenseWithSeats,
     product: Option<ProductId>,
     now: Timestamp,
-) -> Result<(), LicenseKeyFault> {
+) -> Result<(), Error> {
     let state = if known.is_replaced { KeyState::Revoked } else { key.state(now) };
     if state == KeyState::Revoked {
-        Err(LicenseKeyFault::Revoked)
+        Err(Error::LicenseKeyRevoked)
     } else if state == KeyState::Expired {
-        Err(LicenseKeyFault::Expired)
+        Err(Error::LicenseKeyExpired)
     } else if product.is_some_and(|product| product != license.product_id) {
-        Err(LicenseKeyFault::OfAnotherProduct)
+        Err(Error::LicenseKeyOfAnotherProduct)
     } else if key.is_used_up() {
-        Err(LicenseKeyFault::UsedUp)
+        Err(Error::LicenseKeyUsedUp)
     } else {
         Ok(())
     }

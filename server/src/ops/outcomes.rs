@@ -93,7 +93,7 @@ mod tests {
         let time = |text: &str| text.parse().unwrap();
         match whole_hours(from.map(time), to.map(time), time("2027-01-31T12:30:00Z")) {
             Ok((from, to)) => (from.to_string(), to.to_string()),
-            Err(error) => (error.field().unwrap_or_default().to_owned(), error.sentence()),
+            Err(error) => (error.field().unwrap_or_default().to_owned(), error.to_string()),
         }
     }
 

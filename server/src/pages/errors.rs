@@ -150,7 +150,7 @@ fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
             plain("Something went wrong", "licd's log has the cause, under the request ID below.")
         }
         _ => {
-            let sentence = error.sentence();
+            let sentence = error.to_string();
             let sentence = sentence.trim_end_matches('.');
             plain("This did not work", &format!("{sentence}. Go back and try again."))
         }

@@ -104,7 +104,7 @@ impl FieldError {
             | Error::IdempotencyKeyInUse
             | Error::IdempotencyKeyReused => Ok(Self {
                 field: error.field().map(str::to_owned),
-                message: error.sentence(),
+                message: error.to_string(),
                 status: error.status(),
             }),
             _ => Err(error),

@@ -209,15 +209,8 @@ pub async fn page_of_license(
             "s.id"
         ),
     };
-    let rows: Vec<RowWithUser> = conn
-        .query(sql)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .bind(license)
-        .bind(claimed_with)
-        .fetch_all()
-        .await?;
+    let rows: Vec<RowWithUser> =
+        conn.query(sql).bind_page(scope, page).bind(license).bind(claimed_with).fetch_all().await?;
     Ok(rows.into_iter().map(LicenseAssignment::from).collect())
 }
 
@@ -284,9 +277,7 @@ pub async fn holders(
     page: Page<ActivationId>,
 ) -> Result<Vec<SeatHolder>> {
     conn.query(paged!(page, select_users!("s.activation_id is not null"), "s.activation_id"))
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
+        .bind_page(scope, page)
         .bind(license)
         .fetch_all()
         .await
@@ -309,13 +300,7 @@ pub async fn waiting(
              order by s.activation_id desc, s.id desc limit $3"
         ),
     };
-    conn.query(sql)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .bind(license)
-        .fetch_all()
-        .await
+    conn.query(sql).bind_page(scope, page).bind(license).fetch_all().await
 }
 
 /// The number of users without a seat, counted up to `most`.

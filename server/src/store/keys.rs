@@ -162,9 +162,7 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Ve
         };
     }
     conn.query(paged!(page, select_in_world!("k.world = $1 and k.world > 0"), "k.id"))
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
+        .bind_page(scope, page)
         .fetch_all()
         .await
 }

@@ -96,13 +96,7 @@ pub async fn page_of_license(
         select!("k.license_id = $4 and k.world = $1 and k.world > 0 and k.reissued_as is null"),
         "k.id"
     );
-    conn.query(sql)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .bind(license)
-        .fetch_all()
-        .await
+    conn.query(sql).bind_page(scope, page).bind(license).fetch_all().await
 }
 
 /// The keys of a license, which the caller has locked, that a user could still claim it with.
@@ -163,9 +157,7 @@ pub async fn page_by_ending(
         "k.id"
     );
     conn.query(sql)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
+        .bind_page(scope, page)
         .bind(ending)
         .bind(last(4))
         .bind(last(3))

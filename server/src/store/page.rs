@@ -6,6 +6,7 @@ use common::{
 };
 use uuid::Uuid;
 
+use super::Scope;
 use crate::db::{Query, Result, Row, Value};
 
 /// Maximum number of rows that a filtering statement examines. So it takes milliseconds even with few
@@ -83,6 +84,11 @@ impl<C: Copy> Page<C> {
 }
 
 impl Query<'_> {
+    /// Binds the next three placeholders to the world and to those of [`paged!`].
+    pub fn bind_page<'q, C: Value<'q>>(self, scope: Scope, page: Page<C>) -> Self {
+        self.bind_scope(scope).bind(page.cursor).bind(page.limit)
+    }
+
     /// Binds the next three placeholders to those of [`scanned!`].
     pub fn bind_scan<'q, C: Copy + Value<'q>>(self, page: Page<C>) -> Self {
         self.bind(page.cursor).bind(page.limit).bind(page.scan())

@@ -28,9 +28,7 @@ pub async fn page_of_product(
     page: Page<PlanId>,
 ) -> Result<Vec<Plan>> {
     conn.query(paged!(page, select!("product_id = $4 and world = $1 and world > 0"), "id"))
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
+        .bind_page(scope, page)
         .bind(product)
         .fetch_all()
         .await

@@ -117,7 +117,7 @@ macro_rules! table {
     (@page $table:ident $it:ident $record:ident $id:ident $fixed:tt $changing:tt) => {
         pub async fn page(conn: &mut Conn, scope: Scope, page: Page<$id>) -> Result<Vec<$record>> {
             let query = conn.query($crate::store::page::paged!(page, select!("world = $1 and world > 0"), "id"));
-            query.bind_scope(scope).bind(page.cursor).bind(page.limit).fetch_all().await
+            query.bind_page(scope, page).fetch_all().await
         }
     };
 }

@@ -108,7 +108,7 @@ pub async fn search(
         )),
         "id"
     ));
-    let few = few.bind_scope(scope).bind(page.cursor).bind(page.limit).bind_search(search);
+    let few = few.bind_page(scope, page).bind_search(search);
     Ok(Found { records: few.fetch_all().await?, rest: None })
 }
 

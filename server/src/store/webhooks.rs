@@ -205,9 +205,7 @@ pub async fn failures(
         };
     }
     conn.query(paged!(page, select!("webhook_id = $4 and world = $1 and world > 0"), "id"))
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
+        .bind_page(scope, page)
         .bind(id)
         .fetch_all()
         .await

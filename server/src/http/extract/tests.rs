@@ -14,7 +14,7 @@ fn refusal<T: DeserializeOwned>(body: &str) -> String {
     match parse::<T>(body.as_bytes(), &[]) {
         Ok(_) => "taken".into(),
         Err(error) => {
-            format!("{}: {}", error.field().unwrap_or("-"), error.sentence())
+            format!("{}: {}", error.field().unwrap_or("-"), error)
         }
     }
 }
@@ -127,7 +127,7 @@ fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
     }
     let refused = |query: &str| {
         let uri: Uri = format!("/?{query}").parse().unwrap();
-        super::query::<ListQuery>(&uri).err().unwrap().sentence()
+        super::query::<ListQuery>(&uri).err().unwrap().to_string()
     };
     let told = r#"Unknown parameter "productID": did you mean productId?"#;
     assert_eq!(refused("productID=x"), told);
@@ -151,7 +151,7 @@ fn a_member_that_is_set_elsewhere_says_where() {
         let error = body.unwrap();
         let name = error.field().unwrap().to_owned();
         assert!(
-            error.sentence().starts_with(&format!("{name} cannot be set here: ")),
+            error.to_string().starts_with(&format!("{name} cannot be set here: ")),
             "{members:?}"
         );
     }
@@ -206,7 +206,7 @@ fn any_body() -> impl Strategy<Value = String> {
 /// Whatever comes is read, or refused in one line.
 fn is_read_or_refused<T: DeserializeOwned>(body: &[u8]) {
     if let Err(error) = parse::<T>(body, &[]) {
-        let told = error.sentence();
+        let told = error.to_string();
         assert!(!told.is_empty() && !told.contains(char::is_control), "{told:?}");
     }
 }
@@ -243,7 +243,7 @@ proptest! {
                 prop_assert!(list.after.is_none_or(|after| after.0 >= 0));
                 prop_assert!(list.product_id.is_none_or(|_| text.contains("productId")));
             }
-            Err(error) => prop_assert!(!error.sentence().contains(char::is_control)),
+            Err(error) => prop_assert!(!error.to_string().contains(char::is_control)),
         }
     }
 

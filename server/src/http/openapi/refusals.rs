@@ -10,147 +10,79 @@ use common::Failure;
 
 use super::examples::REQUEST_ID;
 use super::{headers, schemas};
-use crate::error::{Error, LicenseKeyFault};
+use crate::error::Error;
 use crate::http::extract::{BODY, VALIDATION_BODY};
 
-/// A response other than a success. Its name is that of its component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    InvalidBody,
-    InvalidQuery,
-    InvalidRequest,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    LicenseKeyNotFound,
-    LicenseKeyConflict,
-    MethodNotAllowed,
-    RequestTimeout,
-    Conflict,
-    BodyTooLarge,
-    ValidationTooLarge,
-    UnsupportedMediaType,
-    IdempotencyKeyReused,
-    NotSent,
-    SequenceAhead,
-    RateLimited,
-    Internal,
-    Unavailable,
+/// Each refusal with its description, and the errors that its examples show.
+macro_rules! refusals {
+    ($($name:ident: $description:literal, $($error:expr),+;)*) => {
+        /// A response other than a success. Its name is that of its component.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Refusal {
+            $($name),*
+        }
+
+        impl Refusal {
+            const ALL: &[Self] = &[$(Self::$name),*];
+
+            fn description(self) -> &'static str {
+                match self {
+                    $(Self::$name => $description),*
+                }
+            }
+
+            fn errors(self) -> Vec<Error> {
+                match self {
+                    $(Self::$name => vec![$($error),+]),*
+                }
+            }
+        }
+    };
+}
+
+refusals! {
+    InvalidBody: "The body is invalid; `field` names the invalid member",
+        Error::invalid("userId", "userId is required");
+    InvalidQuery: "The query is invalid; `field` names the invalid parameter",
+        Error::invalid("limit", "limit must be a whole number from 1 to 1000");
+    InvalidRequest: "The request is invalid; `field` names the invalid member, parameter or header",
+        Error::invalid("name", "name is required");
+    Unauthorized: "The key is missing, unknown, expired or revoked", Error::Unauthorized;
+    Forbidden: "The key's role or mode does not permit this", Error::Forbidden;
+    NotFound: "The id is unknown to this key's tenant and mode", Error::NotFound("record");
+    LicenseKeyNotFound: "No license of this key's tenant and mode has this license key",
+        Error::LicenseKeyNotFound;
+    LicenseKeyConflict: "The license key was revoked, has expired, has reached its limit of users, \
+        or is for another product; or the user has 100 licenses",
+        Error::LicenseKeyRevoked, Error::LicenseKeyExpired, Error::LicenseKeyUsedUp,
+        Error::LicenseKeyOfAnotherProduct;
+    MethodNotAllowed: "This version of the service has other methods at this address, named in \
+        `Allow`", Error::MethodNotAllowed;
+    RequestTimeout: "The body took too long to arrive", Error::RequestTimeout;
+    Conflict: "The request conflicts with the current state, the record has changed since it had \
+        the tag in `If-Match`, or a request with this `Idempotency-Key` is still in progress",
+        Error::IdempotencyKeyInUse, Error::Changed("license");
+    BodyTooLarge: "The body is larger than 1 MiB", Error::TooLarge(BODY.sentence);
+    ValidationTooLarge: "The body is larger than 16 KiB", Error::TooLarge(VALIDATION_BODY.sentence);
+    UnsupportedMediaType: "The body is not JSON in UTF-8, or it is compressed",
+        Error::UnsupportedEncoding;
+    IdempotencyKeyReused: "A different request has used this `Idempotency-Key`",
+        Error::IdempotencyKeyReused;
+    NotSent: "This server sends no webhooks, has no secret key, or another test delivery is under \
+        way", Error::WebhooksOff, Error::SecretKeyMissing,
+        Error::Conflict(
+            "Another test delivery to this webhook is under way. Wait for its response"
+        );
+    SequenceAhead: "No event has the sequence `after` yet: the database was restored, or is \
+        another one", Error::SequenceAhead(41);
+    RateLimited: "The key has exceeded its rate or, if `field` is `userId`, its rate of new users; \
+        wait `retryAfter` seconds", Error::RateLimited(1);
+    Internal: "The service failed", Error::Internal;
+    Unavailable: "The service is overloaded, or its database does not respond; wait `retryAfter` \
+        seconds", Error::Overloaded, Error::Unavailable;
 }
 
 impl Refusal {
-    pub const ALL: [Self; 20] = [
-        Self::InvalidBody,
-        Self::InvalidQuery,
-        Self::InvalidRequest,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::LicenseKeyNotFound,
-        Self::LicenseKeyConflict,
-        Self::MethodNotAllowed,
-        Self::RequestTimeout,
-        Self::Conflict,
-        Self::BodyTooLarge,
-        Self::ValidationTooLarge,
-        Self::UnsupportedMediaType,
-        Self::IdempotencyKeyReused,
-        Self::NotSent,
-        Self::SequenceAhead,
-        Self::RateLimited,
-        Self::Internal,
-        Self::Unavailable,
-    ];
-
-    fn description(self) -> &'static str {
-        match self {
-            Self::InvalidBody => "The body is invalid; `field` names the invalid member",
-            Self::InvalidQuery => "The query is invalid; `field` names the invalid parameter",
-            Self::InvalidRequest => {
-                "The request is invalid; `field` names the invalid member, parameter or header"
-            }
-            Self::Unauthorized => "The key is missing, unknown, expired or revoked",
-            Self::Forbidden => "The key's role or mode does not permit this",
-            Self::NotFound => "The id is unknown to this key's tenant and mode",
-            Self::LicenseKeyNotFound => {
-                "No license of this key's tenant and mode has this license key"
-            }
-            Self::LicenseKeyConflict => {
-                "The license key was revoked, has expired, has reached its limit of users, or is \
-                 for another product; or the user has 100 licenses"
-            }
-            Self::MethodNotAllowed => {
-                "This version of the service has other methods at this address, named in `Allow`"
-            }
-            Self::RequestTimeout => "The body took too long to arrive",
-            Self::Conflict => {
-                "The request conflicts with the current state, the record has changed since it had \
-                 the tag in `If-Match`, or a request with this `Idempotency-Key` is still in progress"
-            }
-            Self::BodyTooLarge => "The body is larger than 1 MiB",
-            Self::ValidationTooLarge => "The body is larger than 16 KiB",
-            Self::UnsupportedMediaType => "The body is not JSON in UTF-8, or it is compressed",
-            Self::IdempotencyKeyReused => "A different request has used this `Idempotency-Key`",
-            Self::NotSent => {
-                "This server sends no webhooks, has no secret key, or another test delivery is under \
-                 way"
-            }
-            Self::SequenceAhead => {
-                "No event has the sequence `after` yet: the database was restored, or is another one"
-            }
-            Self::RateLimited => {
-                "The key has exceeded its rate or, if `field` is `userId`, its rate of new \
-                 users; wait `retryAfter` seconds"
-            }
-            Self::Internal => "The service failed",
-            Self::Unavailable => {
-                "The service is overloaded, or its database does not respond; wait `retryAfter` \
-                 seconds"
-            }
-        }
-    }
-
-    /// Errors with this response, for the examples.
-    fn errors(self) -> Vec<Error> {
-        let invalid = |field: &str, rule: &str| Error::invalid(field, format!("{field} {rule}"));
-        vec![match self {
-            Self::InvalidBody => invalid("userId", "is required"),
-            Self::InvalidQuery => invalid("limit", "must be a whole number from 1 to 1000"),
-            Self::InvalidRequest => invalid("name", "is required"),
-            Self::Unauthorized => Error::Unauthorized,
-            Self::Forbidden => Error::Forbidden,
-            Self::NotFound => Error::NotFound("record"),
-            Self::LicenseKeyNotFound => Error::LicenseKey(LicenseKeyFault::NotFound),
-            Self::LicenseKeyConflict => {
-                let faults = [
-                    LicenseKeyFault::Revoked,
-                    LicenseKeyFault::Expired,
-                    LicenseKeyFault::UsedUp,
-                    LicenseKeyFault::OfAnotherProduct,
-                ];
-                return faults.map(Error::LicenseKey).to_vec();
-            }
-            Self::MethodNotAllowed => Error::MethodNotAllowed,
-            Self::RequestTimeout => Error::RequestTimeout,
-            Self::Conflict => {
-                return vec![Error::IdempotencyKeyInUse, Error::Changed("license")];
-            }
-            Self::BodyTooLarge => Error::TooLarge(BODY.sentence),
-            Self::ValidationTooLarge => Error::TooLarge(VALIDATION_BODY.sentence),
-            Self::UnsupportedMediaType => Error::UnsupportedEncoding,
-            Self::IdempotencyKeyReused => Error::IdempotencyKeyReused,
-            Self::NotSent => {
-                let busy =
-                    "Another test delivery to this webhook is under way. Wait for its response";
-                return vec![Error::WebhooksOff, Error::SecretKeyMissing, Error::Conflict(busy)];
-            }
-            Self::SequenceAhead => Error::SequenceAhead(41),
-            Self::RateLimited => Error::RateLimited(1),
-            Self::Internal => Error::Internal,
-            Self::Unavailable => return vec![Error::Overloaded, Error::Unavailable],
-        }]
-    }
-
     fn headers(self) -> Vec<&'static str> {
         let of_key: &[&str] = match self {
             Self::Unauthorized => &[headers::AUTHENTICATE],
@@ -202,7 +134,7 @@ pub fn refuse(operation: &mut Operation, refusals: &[Refusal]) {
 
 /// Adds the referenced components.
 pub fn describe(ctx: &mut GenContext, components: &mut Components) {
-    for refusal in Refusal::ALL {
+    for refusal in Refusal::ALL.iter().copied() {
         let response = ReferenceOr::Item(refusal.response(ctx));
         components.responses.insert(format!("{refusal:?}"), response);
     }

@@ -152,7 +152,7 @@ async fn assign_all(visitor: &Visitor, id: LicenseId, users: Vec<ExternalId>) ->
             licenses::assign(change, id, new).await
         };
         if let Err(error) = assigned.await {
-            let why = error.sentence();
+            let why = error.to_string();
             left_out.push(format!("{user_id}: {}.", why.trim_end_matches('.')));
         }
     }
