@@ -26,8 +26,7 @@ pub async fn create(
     writer: Writer,
     Json(body): Json<CreateWebhook>,
 ) -> Result<Idempotent<Created<CreatedWebhook>>, Error> {
-    webhooks::check(app.webhooks.client(), &body.url)?;
-    writer.once(body, |change, body| webhooks::create(change, &app.secrets, body)).await
+    writer.once(body, |change, body| webhooks::create(change, &app.webhooks, body)).await
 }
 
 pub async fn list(
@@ -60,10 +59,9 @@ pub async fn update(
     Id(id): Id<WebhookId>,
     Json(body): Json<UpdateWebhook>,
 ) -> Result<Idempotent<Changed<Webhook>>, Error> {
-    body.url.as_ref().map_or(Ok(()), |url| webhooks::check(app.webhooks.client(), url))?;
     writer
         .expecting(expected)
-        .once(body, |change, body| webhooks::update(change, &app.secrets, id, body))
+        .once(body, |change, body| webhooks::update(change, &app.webhooks, id, body))
         .await
 }
 

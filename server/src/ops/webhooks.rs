@@ -16,8 +16,7 @@ use super::members::{refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::db::{self, AsWritten, Db};
-use crate::delivery::client::Client;
-use crate::delivery::sender::seal_context;
+use crate::delivery::sender::{Sender, seal_context};
 use crate::delivery::settle::facts;
 use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
@@ -36,8 +35,8 @@ const MAX_OLD_SECRETS: usize = 3;
 const MAX_DISORDER: TimeDelta = TimeDelta::minutes(1);
 
 /// Fails if webhooks may not reach the URL.
-pub fn check(client: &Client, url: &WebhookUrl) -> Result<(), Error> {
-    if client.allows(url) {
+fn check(sender: &Sender, url: &WebhookUrl) -> Result<(), Error> {
+    if sender.client().allows(url) {
         return Ok(());
     }
     let rule = "url must be https and a public address: webhooks may not reach this one, unless the \
@@ -110,10 +109,11 @@ fn patterns(types: &[EventPattern]) -> AsWritten<Vec<String>> {
 /// Creates a webhook. The first event that it receives is the one of its creation.
 pub async fn create(
     mut change: Change,
-    keys: &SecretKeys,
+    sender: &Sender,
     new: CreateWebhook,
 ) -> Result<Created<CreatedWebhook>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let (scope, now, keys) = (change.scope(), change.now, &sender.secrets);
+    check(sender, &new.url)?;
     if webhooks::all(&mut change, scope).await?.len() >= MAX_WEBHOOKS {
         return Err(Error::Conflict("The limit of 20 webhooks is reached. Delete one first"));
     }
@@ -185,11 +185,11 @@ fn end_backoff(webhook: &mut StoredWebhook) {
 
 pub async fn update(
     mut change: Change,
-    keys: &SecretKeys,
+    sender: &Sender,
     id: WebhookId,
     update: UpdateWebhook,
 ) -> Result<Changed<Webhook>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let (scope, now, keys) = (change.scope(), change.now, &sender.secrets);
     let clear = update.clear.unwrap_or_default();
     let given = [
         (WebhookField::Description, update.description.is_some()),
@@ -201,6 +201,7 @@ pub async fn update(
     change.check(&seen)?;
     let mut after = before.clone();
     if let Some(url) = update.url {
+        check(sender, &url)?;
         url.as_str().clone_into(&mut after.url);
         end_backoff(&mut after);
     }

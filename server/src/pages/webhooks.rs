@@ -7,9 +7,7 @@ use std::str::FromStr;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use common::{
-    CreateWebhook, CreatedWebhook, EventPattern, Invalid, Line, Webhook, WebhookState, WebhookUrl,
-};
+use common::{CreateWebhook, CreatedWebhook, EventPattern, Invalid, Line, Webhook, WebhookState};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,7 +15,6 @@ use super::{
     once, optional, page, required,
 };
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::Form;
 use crate::ops::outcome::Created;
 use crate::ops::webhooks;
@@ -69,19 +66,13 @@ pub struct WebhookForm {
 }
 
 impl WebhookForm {
-    fn read(&self, app: &App) -> Result<CreateWebhook, Error> {
+    fn read(&self) -> Result<CreateWebhook, Error> {
         all! {
-            url = self.url(app),
+            url = required("url", "The address", &self.url),
             types = optional::<Types>("types", "Each type", &self.types),
             description = optional::<Line>("description", "The description", &self.description),
         }
         Ok(CreateWebhook { url, types: types.map(|types| types.0), description, secret: None })
-    }
-
-    fn url(&self, app: &App) -> Result<WebhookUrl, Error> {
-        let url = required("url", "The address", &self.url)?;
-        webhooks::check(app.webhooks.client(), &url)?;
-        Ok(url)
     }
 }
 
@@ -110,8 +101,8 @@ pub async fn create(
     Form { fields, idempotency, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let (new, keys) = (fields.read(&visitor.app)?, &visitor.app.secrets);
-        let create = |change| webhooks::create(change, keys, new);
+        let new = fields.read()?;
+        let create = |change| webhooks::create(change, &visitor.app.webhooks, new);
         let Created(created) = visitor.once(idempotency, &fields, create).await?.of_secret()?;
         shown(&visitor, created, false)
     });

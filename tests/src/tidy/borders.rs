@@ -61,7 +61,6 @@ pub const ROOMS: [(&str, &[&str]); 16] = [
             "auth::gate",
             "db::*",
             // Storage of secrets, the events of a webhook, and test deliveries.
-            "delivery::client",
             "delivery::sender",
             "delivery::settle",
             "delivery::send",

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{WebhookForm, respond, shown, state, types};
 use crate::error::Error;
-use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::http::idempotency::Idempotency;
 use crate::ops::outcome::{Changed, Created};
@@ -68,8 +67,8 @@ impl WebhookForm {
         }
     }
 
-    fn update(&self, app: &App) -> Result<UpdateWebhook, Error> {
-        let new = self.read(app)?;
+    fn update(&self) -> Result<UpdateWebhook, Error> {
+        let new = self.read()?;
         let clear = cleared([
             (WebhookField::Types, new.types.is_none()),
             (WebhookField::Description, new.description.is_none()),
@@ -85,9 +84,9 @@ pub async fn update(
     Form { fields, seen, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
     let updated = Box::pin(async {
-        let (update, keys) = (fields.update(&visitor.app)?, &visitor.app.secrets);
+        let (update, sender) = (fields.update()?, &visitor.app.webhooks);
         let change = visitor.change(seen).await?;
-        let Changed(now) = webhooks::update(change, keys, id, update).await?;
+        let Changed(now) = webhooks::update(change, sender, id, update).await?;
         let notice = Notice::WebhookUpdated.unless(Some(now.updated_at) == seen);
         Ok(visitor.redirect(&format!("/webhooks/{id}"), notice))
     });
@@ -159,7 +158,7 @@ pub async fn act(
 async fn switch(visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
     let update = UpdateWebhook { enabled: Some(enabled), ..UpdateWebhook::default() };
     let change = visitor.change(None).await?;
-    let Changed(_) = webhooks::update(change, &visitor.app.secrets, id, update).await?;
+    let Changed(_) = webhooks::update(change, &visitor.app.webhooks, id, update).await?;
     Ok(if enabled { Notice::WebhookEnabled } else { Notice::WebhookDisabled }.into())
 }
 
