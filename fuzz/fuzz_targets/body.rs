@@ -44,7 +44,7 @@ fn check<T: Serialize>(bytes: &[u8], read: fn(&[u8]) -> Result<Json<T>, Error>) 
             assert_eq!(serde_json::to_vec(&again).expect("JSON"), json);
         }
         Err(error) => {
-            let told = error.sentence();
+            let told = error.to_string();
             assert!(!told.is_empty() && !told.contains(char::is_control), "{told:?}");
         }
     }

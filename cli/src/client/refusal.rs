@@ -258,7 +258,7 @@ impl ApiRequest<'_> {
         match path.strip_prefix("/api/v1/admin/").and_then(|path| path.split_once('/')) {
             Some((nouns, rest)) => {
                 let id = rest.split('/').next().unwrap_or_default();
-                format!("There is no {} {id}.", nouns.trim_end_matches('s'))
+                format!("There is no {} {id}.", nouns.trim_end_matches('s').replace('-', " "))
             }
             None => format!("{}{path} does not exist.", address(&self.target.server)),
         }

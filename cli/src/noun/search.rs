@@ -93,6 +93,7 @@ fn ambiguous<T: Named>(given: &str, all: &[T], places: &[usize]) -> Error {
 
 fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
     let error = Error::not_found(format!("No {} matches {given}.", T::NOUN));
+    let list = format!("licctl {}s list", T::NOUN.replace(' ', "-"));
     match search(given, all, true) {
         Matches::One(at) if !loosely => error
             .because(format!(
@@ -101,8 +102,8 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
             ))
             .fix("use the exact name or id"),
         _ => match suggestion(given, all) {
-            Some(hint) => error.because(hint).fix(format!("licctl {}s list", T::NOUN)),
-            None => error.fix(format!("licctl {}s list", T::NOUN)),
+            Some(hint) => error.because(hint).fix(list),
+            None => error.fix(list),
         },
     }
 }
@@ -161,7 +162,7 @@ mod tests {
     struct Thing(&'static str, &'static str);
 
     impl Named for Thing {
-        const NOUN: &str = "thing";
+        const NOUN: &str = "small thing";
         fn id(&self) -> String {
             self.0.to_owned()
         }
@@ -183,6 +184,13 @@ mod tests {
             Matches::One(at) => vec![at],
             Matches::Many(places) => places,
         }
+    }
+
+    #[test]
+    fn commands_have_a_hyphen_in_their_nouns() {
+        let error = nothing_matches("other", &THINGS, true);
+        assert_eq!(error.message(), "No small thing matches other.");
+        assert_eq!(error.advice(), Some("licctl small-things list"));
     }
 
     #[test]
