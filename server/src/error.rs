@@ -28,14 +28,14 @@ macro_rules! errors {
         }
 
         impl Error {
-            /// The kind of the error, for programs.
+            /// Returns the kind of the error, for programs.
             pub fn code(&self) -> ErrorCode {
                 match self {
                     $(Self::$name { .. } => ErrorCode::$code,)*
                 }
             }
 
-            /// The member, parameter or header that caused the error, if any.
+            /// Returns the member, parameter or header that caused the error, if any.
             pub fn field(&self) -> Option<&str> {
                 match self {
                     Self::Invalid { field, .. } => field.as_deref(),

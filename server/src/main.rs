@@ -74,9 +74,9 @@ fn run(command: commands::Command) -> anyhow::Result<()> {
     outcome
 }
 
-/// Number of threads that handle requests: half the cores. The other half is for SQLite's threads
-/// or the database. A thread per core would make each validation a sixth more expensive, because
-/// threads wake each other.
+/// Returns the number of threads that handle requests: half the cores. The other half is for SQLite's
+/// threads or the database. A thread per core would make each validation a sixth more expensive,
+/// because threads wake each other.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }

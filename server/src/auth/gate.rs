@@ -236,9 +236,9 @@ fn once(
     *counted.get_or_init(|| limiter.check_many(key, weight(user)))
 }
 
-/// Returns the number of new users that one counts as. The identifier is stored eight times in
-/// tables and indexes, and SQLite pads long ones: the longest takes 25 KB, one of 255 bytes 3.7 KB
-/// with its phrases.
+/// Returns the number of new users that a user with a long identifier counts as. The identifier is
+/// stored eight times in tables and indexes, and SQLite pads long ones: the longest takes 25 KB, one
+/// of 255 bytes 3.7 KB with its phrases.
 fn weight(user: &ExternalId) -> NonZeroU32 {
     let beyond = user.as_str().len().saturating_sub(255).div_ceil(128);
     NonZeroU32::MIN.saturating_add(beyond as u32)

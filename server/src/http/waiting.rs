@@ -18,7 +18,7 @@ pub struct WaitingBodies {
 }
 
 struct Places {
-    /// Number of requests that ever waited.
+    /// Number of places that were ever given out.
     taken: u64,
     /// In the order in which they are ended. A sender that is dropped ends its request.
     open: BTreeMap<Rank, oneshot::Sender<Infallible>>,

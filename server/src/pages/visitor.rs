@@ -100,7 +100,7 @@ impl Visitor {
         Redirect::to(&format!("{}{path}?{query}", self.layout.base())).into_response()
     }
 
-    /// The response to a form: its result, a question, or its page `again` with the errors.
+    /// Returns the response to a form: its result, a question, or its page `again` with the errors.
     pub async fn respond<Again: Future<Output = Result<Response, Error>>>(
         self,
         outcome: Result<Response, Stop>,

@@ -26,7 +26,7 @@ pub struct IdleConnections(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    /// Number of connections that were ever accepted.
+    /// Number of places that were ever given out.
     taken: u64,
     by_order: BTreeMap<u64, IdlePlace>,
 }

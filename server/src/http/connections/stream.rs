@@ -82,7 +82,7 @@ impl Stream {
         self.refusal.extend_from_slice(refusal);
     }
 
-    /// Result of a poll without progress: an error after the client has taken too long.
+    /// Waits for progress. Returns an error after the client has taken too long.
     fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             let (until, reason) = match &self.stall {
@@ -108,7 +108,7 @@ impl Stream {
         }
     }
 
-    /// Result of a write of which the kernel accepted nothing.
+    /// Waits after a write of which the kernel accepted nothing.
     fn wait_for_reader<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let timeout = self.limits.write_timeout;
         self.stall.get_or_insert_with(|| WriteStall::new(Instant::now(), timeout));
@@ -173,7 +173,7 @@ impl AsyncWrite for Stream {
         self.poll_write_vectored(cx, &[IoSlice::new(buffer)])
     }
 
-    /// Bytes that are written while no request is handled are a refusal of hyper's own.
+    /// Replaces hyper's own refusals: the bytes that it writes while no request is handled.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
