@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::Instant;
 
-use common::{ApiKey, List, Success, Timestamp};
+use common::{ApiKey, ErrorCode, List, Success, Timestamp};
 use futures_util::stream::{self, Stream};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
@@ -45,6 +45,7 @@ pub use records::{
     License, LicenseDetails, LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
 };
 use refusal::ApiRequest;
+pub use refusal::Repeat;
 pub use refusal::cause;
 pub use tls::TlsFault;
 pub use trace::Trace;
@@ -52,8 +53,6 @@ pub use trace::Trace;
 /// Number of records in a page of a list.
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// licd's code for a record that is not as it was seen.
-const CHANGED: &str = "changed";
 const MAX_REDIRECTS: usize = 5;
 
 /// The server, the key and the connection settings of a client.
@@ -178,49 +177,56 @@ impl Client {
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.
     async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
-        let api_request = self.request(Method::POST, path);
+        let repeat = Repeat::Read;
+        let api_request = ApiRequest { repeat, ..self.request(Method::POST, path) };
         let body = to_json(body)?;
         Ok(self.exchange::<Success<T>>(&api_request, Some(&body), None).await?.body.data)
     }
 
-    /// Sends a write; a dry run only records the request and returns none.
-    pub async fn write<T: DeserializeOwned>(
+    /// Sends a write. A dry run only records the request and returns none.
+    async fn post<T: DeserializeOwned>(
         &self,
-        method: Method,
         path: &str,
         body: Option<&impl Serialize>,
+        repeat: Repeat,
     ) -> Result<Option<Written<T>>> {
-        self.write_once(method, path, body, &new_idempotency_key()).await
+        self.post_once(path, body, repeat, &new_idempotency_key()).await
     }
 
-    /// Like [`Self::write`], but with the time of the last change that the caller saw, if any.
-    /// Fails with a conflict if the record was changed since then.
-    async fn write_seen<T: DeserializeOwned>(
+    /// [`Self::post`] with a given idempotency key. The service performs the write once per key.
+    async fn post_once<T: DeserializeOwned>(
         &self,
-        method: Method,
         path: &str,
         body: Option<&impl Serialize>,
+        repeat: Repeat,
+        idempotency_key: &str,
+    ) -> Result<Option<Written<T>>> {
+        let request = ApiRequest { repeat, ..self.request(Method::POST, path) };
+        let body = body.map(to_json).transpose()?;
+        self.write_request(&request, body, idempotency_key).await
+    }
+
+    async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<Option<Written<T>>> {
+        let request = self.request(Method::DELETE, path);
+        self.write_request(&request, None, &new_idempotency_key()).await
+    }
+
+    /// Changes a record, with the time of the last change that the caller saw, if any. Fails with a
+    /// conflict if the record was changed since then.
+    async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
         seen: Option<Timestamp>,
     ) -> Result<Option<Written<T>>> {
         let tag = seen.map(|seen| HeaderValue::from_str(&format!("\"{}\"", seen.millis())));
         let tag = tag.transpose().map_err(Error::internal)?;
         let headers: Vec<_> = tag.into_iter().map(|tag| (IF_MATCH, tag)).collect();
-        let request = ApiRequest { headers: &headers, ..self.request(method, path) };
-        let body = body.map(to_json).transpose()?;
+        let request = ApiRequest { headers: &headers, ..self.request(Method::PATCH, path) };
+        let body = Some(to_json(body)?);
         let written = self.write_request(&request, body, &new_idempotency_key()).await;
-        written.map_err(|error| if error.code() == CHANGED { changed_since(path) } else { error })
-    }
-
-    /// [`Self::write`] with a given idempotency key. The service performs the write once per key.
-    async fn write_once<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&impl Serialize>,
-        idempotency_key: &str,
-    ) -> Result<Option<Written<T>>> {
-        let body = body.map(to_json).transpose()?;
-        self.write_request(&self.request(method, path), body, idempotency_key).await
+        written
+            .map_err(|error| if error.is(ErrorCode::Changed) { changed_since(path) } else { error })
     }
 
     async fn write_request<T: DeserializeOwned>(
@@ -254,7 +260,12 @@ impl Client {
     }
 
     fn request<'a>(&'a self, method: Method, path: &'a str) -> ApiRequest<'a> {
-        ApiRequest { method, path, headers: &[], target: &self.target }
+        let repeat = match method {
+            Method::GET | Method::HEAD => Repeat::Read,
+            Method::POST => Repeat::Unsafe,
+            _ => Repeat::Safe,
+        };
+        ApiRequest { method, path, repeat, headers: &[], target: &self.target }
     }
 
     /// Sends a request until a response comes or patience ends. All attempts of a write have the same
@@ -349,9 +360,13 @@ impl Client {
 
 fn changed_since(path: &str) -> Error {
     let id = path.rsplit('/').find(|word| word.contains('_')).unwrap_or(path);
-    Error::new(Exit::Rejected, CHANGED, format!("{id} was changed in the meantime."))
-        .because("The record has changed since you read it; nothing was overwritten.")
-        .fix("look at it again, and repeat the command")
+    Error::new(
+        Exit::Rejected,
+        ErrorCode::Changed.as_str(),
+        format!("{id} was changed in the meantime."),
+    )
+    .because("The record has changed since you read it; nothing was overwritten.")
+    .fix("look at it again, and repeat the command")
 }
 
 /// A unique key for one write.

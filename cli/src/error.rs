@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use common::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::escape::{clean, redact};
@@ -15,9 +16,6 @@ pub const BROKEN_ANSWER: &str = "broken_answer";
 pub const MISUNDERSTOOD: &str = "misunderstood";
 /// The code for a response that does not come from licd.
 pub const NOT_LICD: &str = "not_licd";
-
-/// licd's code for a request that it rejected before it began, because of its load.
-const OVERLOADED: &str = "overloaded";
 
 /// The code for a request that timed out.
 pub const TIMEOUT: &str = "timeout";
@@ -159,12 +157,19 @@ impl Error {
     /// Whether the request certainly changed nothing: it was refused, or never arrived. A request
     /// that timed out may have taken effect.
     pub fn had_no_effect(&self) -> bool {
-        let refused = self.status.is_some_and(|status| status < 500) || self.code == OVERLOADED;
+        // An overloaded licd refuses a request before it begins.
+        let refused =
+            self.status.is_some_and(|status| status < 500) || self.is(ErrorCode::Overloaded);
         refused || self.code == UNREACHABLE || self.exit == Exit::Cancelled
     }
 
     pub fn code(&self) -> &str {
         &self.code
+    }
+
+    /// Whether the service responded with this code.
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.code == code.as_str()
     }
 
     pub fn status(&self) -> Option<u16> {

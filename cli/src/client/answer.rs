@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use common::Failure;
+use common::{ErrorCode, Failure};
 use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -134,8 +134,8 @@ fn failure(status: StatusCode, body: &[u8], request_id: Option<&str>) -> Option<
     let mut json: Value = serde_json::from_slice(body).ok()?;
     let fields = json.as_object_mut()?;
     let code = match status.as_u16() {
-        429 => "rate_limited",
-        502..=504 => "unavailable",
+        429 => ErrorCode::RateLimited.as_str(),
+        502..=504 => ErrorCode::Unavailable.as_str(),
         _ => "refused",
     };
     fields.entry("code").or_insert(code.into());

@@ -19,11 +19,10 @@ use common::{
     UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
-use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
+use super::{ApiRecord, Client, PAGE_SIZE, Query, Repeat, Written, encode};
 use super::{
     CreatedKey, CreatedWebhook, CurrentKey, Explanation, Key, LeaseAnswer, License,
     LicenseWithSeats, SigningKey, SigningKeys, Usage, Validation, Webhook,
@@ -43,6 +42,7 @@ pub trait Record {
 
 /// A kind of record that can be created.
 pub trait Create: Record {
+    const REPEAT: Repeat;
     type Body: Serialize;
     type Created: DeserializeOwned;
 }
@@ -98,8 +98,9 @@ records! {
 }
 
 macro_rules! bodies {
-    ($($record:ty: $create:ty => $created:ty $(, $update:ty)?;)*) => {$(
+    ($($record:ty: $repeat:expr, $create:ty => $created:ty $(, $update:ty)?;)*) => {$(
         impl Create for $record {
+            const REPEAT: Repeat = $repeat;
             type Body = $create;
             type Created = $created;
         }
@@ -110,12 +111,12 @@ macro_rules! bodies {
 }
 
 bodies! {
-    Product: CreateProduct => Product, UpdateProduct;
-    Plan: CreatePlan => Plan, UpdatePlan;
-    License: CreateLicense => License, UpdateLicense;
-    User: CreateUser => User, UpdateUser;
-    Key: CreateKey => CreatedKey;
-    Webhook: CreateWebhook => CreatedWebhook, UpdateWebhook;
+    Product: Repeat::Creates("product"), CreateProduct => Product, UpdateProduct;
+    Plan: Repeat::Creates("plan"), CreatePlan => Plan, UpdatePlan;
+    License: Repeat::Creates("license"), CreateLicense => License, UpdateLicense;
+    User: Repeat::Safe, CreateUser => User, UpdateUser;
+    Key: Repeat::Creates("key"), CreateKey => CreatedKey;
+    Webhook: Repeat::Creates("webhook"), CreateWebhook => CreatedWebhook, UpdateWebhook;
 }
 
 /// The query of a list, with the length of its pages.
@@ -182,12 +183,12 @@ impl<'c, T: Record> Records<'c, T> {
 
 impl<T: Create> Records<'_, T> {
     pub async fn create(self, body: &T::Body) -> Done<T::Created> {
-        self.client.write(Method::POST, T::PATH, Some(body)).await
+        self.client.post(T::PATH, Some(body), T::REPEAT).await
     }
 
     /// [`Self::create`] with a given idempotency key: the service creates one record for a key.
     pub async fn create_once(self, body: &T::Body, idempotency_key: &str) -> Done<T::Created> {
-        self.client.write_once(Method::POST, T::PATH, Some(body), idempotency_key).await
+        self.client.post_once(T::PATH, Some(body), T::REPEAT, idempotency_key).await
     }
 }
 
@@ -201,12 +202,12 @@ impl<T: Update> Records<'_, T> {
         seen: Option<Timestamp>,
     ) -> Done<T> {
         let path = self.taking_seats(&Self::path(id));
-        self.client.write_seen(Method::PATCH, &path, Some(body), seen).await
+        self.client.patch(&path, body, seen).await
     }
 
     pub async fn delete(self, id: impl Display) -> Done<T> {
         let path = self.taking_seats(&Self::path(id));
-        self.client.write(Method::DELETE, &path, NO_BODY).await
+        self.client.delete(&path).await
     }
 }
 
@@ -214,7 +215,7 @@ impl Records<'_, License> {
     /// Deletes a license, with the keys with which a user could still claim it.
     pub async fn delete_with_keys(self, id: impl Display) -> Done<License> {
         let path = Query::of("keys", OnKeys::Revoke).on(&Self::path(id));
-        self.client.write(Method::DELETE, &path, NO_BODY).await
+        self.client.delete(&path).await
     }
 
     /// Changes the status, as [`Self::update`] changes other members.
@@ -225,7 +226,7 @@ impl Records<'_, License> {
         seen: Option<Timestamp>,
     ) -> Done<License> {
         let path = format!("{}/status", Self::path(id));
-        self.client.write_seen(Method::PATCH, &path, Some(body), seen).await
+        self.client.patch(&path, body, seen).await
     }
 
     /// The seats of a license and their holders; with a limit only the oldest seats.
@@ -256,20 +257,20 @@ impl Records<'_, License> {
 
     pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {
         let path = format!("{}/assign", Self::path(id));
-        self.client.write(Method::POST, &path, Some(body)).await
+        self.client.post(&path, Some(body), Repeat::Safe).await
     }
 
     /// The user stands in the query, as `.` and `..` cannot stand in a path.
     pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
         let query = Query::of("userId", user).with("leases", self.leases);
         let path = query.on(&format!("{}/assign", Self::path(id)));
-        self.client.write(Method::DELETE, &path, NO_BODY).await
+        self.client.delete(&path).await
     }
 
     /// Frees the user's seat on the license, and keeps the assignment.
     pub async fn release(self, id: impl Display, body: &ReleaseSeat) -> Done<Released> {
         let path = self.taking_seats(&format!("{}/release", Self::path(id)));
-        self.client.write(Method::POST, &path, Some(body)).await
+        self.client.post(&path, Some(body), Repeat::Safe).await
     }
 
     /// Hands the license to another user, with the seat.
@@ -279,7 +280,7 @@ impl Records<'_, License> {
         body: &TransferLicense,
     ) -> Done<LicenseAssignment> {
         let path = self.taking_seats(&format!("{}/transfer", Self::path(id)));
-        self.client.write(Method::POST, &path, Some(body)).await
+        self.client.post(&path, Some(body), Repeat::Safe).await
     }
 }
 
@@ -287,41 +288,41 @@ impl Records<'_, User> {
     /// Removes the personal data of a user: by the internal id, or by the external id of a user who
     /// was deleted.
     pub async fn forget(self, id: &str, body: &ForgetUser) -> Done<ForgottenUser> {
-        self.client.write(Method::POST, &format!("{}/forget", Self::path(id)), Some(body)).await
+        self.client.post(&format!("{}/forget", Self::path(id)), Some(body), Repeat::Safe).await
     }
 }
 
 impl Records<'_, Key> {
     pub async fn roll(self, id: impl Display, body: &RollKey) -> Done<CreatedKey> {
         let path = format!("{}/roll", Self::path(id));
-        self.client.write(Method::POST, &path, Some(body)).await
+        self.client.post(&path, Some(body), Repeat::Unsafe).await
     }
 
     pub async fn revoke(self, id: impl Display, body: &RevokeKey) -> Done<Key> {
         let path = format!("{}/revoke", Self::path(id));
-        self.client.write(Method::POST, &path, body.made.map(|_| body)).await
+        self.client.post(&path, body.made.map(|_| body), Repeat::Safe).await
     }
 }
 
 impl<'c> Records<'c, Webhook> {
     pub async fn roll(self, id: WebhookId, body: &RollKey) -> Done<CreatedWebhook> {
-        self.client.write(Method::POST, &format!("{}/roll", Self::path(id)), Some(body)).await
+        self.client.post(&format!("{}/roll", Self::path(id)), Some(body), Repeat::Unsafe).await
     }
 
     pub async fn test(self, id: WebhookId) -> Done<Delivery> {
-        self.client.write(Method::POST, &format!("{}/test", Self::path(id)), NO_BODY).await
+        self.client.post(&format!("{}/test", Self::path(id)), NO_BODY, Repeat::Unsafe).await
     }
 
     pub async fn resend(self, id: WebhookId, body: &ResendEvent) -> Done<Delivery> {
-        self.client.write(Method::POST, &format!("{}/resend", Self::path(id)), Some(body)).await
+        self.client.post(&format!("{}/resend", Self::path(id)), Some(body), Repeat::Unsafe).await
     }
 
     pub async fn replay(self, id: WebhookId, body: &ReplayWebhook) -> Done<Webhook> {
-        self.client.write(Method::POST, &format!("{}/replay", Self::path(id)), Some(body)).await
+        self.client.post(&format!("{}/replay", Self::path(id)), Some(body), Repeat::Unsafe).await
     }
 
     pub async fn retry(self, id: WebhookId) -> Done<Retried> {
-        self.client.write(Method::POST, &format!("{}/retry", Self::path(id)), NO_BODY).await
+        self.client.post(&format!("{}/retry", Self::path(id)), NO_BODY, Repeat::Safe).await
     }
 
     /// The failures of a webhook, page by page, newest first.
@@ -340,17 +341,17 @@ const MANAGED_SIGNING_KEYS: &str = "/api/v1/admin/signing-keys";
 
 impl Records<'_, SigningKey> {
     pub async fn create_pair(self) -> Done<SigningKeys> {
-        self.client.write(Method::POST, MANAGED_SIGNING_KEYS, NO_BODY).await
+        self.client.post(MANAGED_SIGNING_KEYS, NO_BODY, Repeat::Safe).await
     }
 
     pub async fn rotate(self, body: &RotateSigningKeys) -> Done<SigningKeys> {
         let path = format!("{MANAGED_SIGNING_KEYS}/rotate");
-        self.client.write(Method::POST, &path, Some(body)).await
+        self.client.post(&path, Some(body), Repeat::Unsafe).await
     }
 
     pub async fn remove(self, id: SigningKeyId) -> Done<SigningKey> {
         let path = format!("{MANAGED_SIGNING_KEYS}/{id}");
-        self.client.write(Method::DELETE, &path, NO_BODY).await
+        self.client.delete(&path).await
     }
 }
 
@@ -361,15 +362,15 @@ impl Client {
     }
 
     pub async fn validate(&self, body: &Validate) -> Done<Validation> {
-        self.write(Method::POST, "/api/v1/validate", Some(body)).await
+        self.post("/api/v1/validate", Some(body), Repeat::Safe).await
     }
 
     pub async fn lease(&self, body: &RequestLease) -> Done<LeaseAnswer> {
-        self.write(Method::POST, "/api/v1/lease", Some(body)).await
+        self.post("/api/v1/lease", Some(body), Repeat::Safe).await
     }
 
     pub async fn claim(&self, body: &Claim) -> Done<Validation> {
-        self.write(Method::POST, "/api/v1/claim", Some(body)).await
+        self.post("/api/v1/claim", Some(body), Repeat::Safe).await
     }
 
     pub async fn find_license_key(&self, body: &FindLicenseKey) -> Result<ApiRecord<LicenseKey>> {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use common::ErrorCode;
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::{BROKEN_ANSWER, Error, Exit, NOT_LICD, Result, UNREACHABLE};
@@ -76,7 +77,7 @@ impl Attempts {
     /// The error of a response. A secret is sent only once: a retry after the attempt that created
     /// it gets a conflict.
     fn refused(&mut self, error: Error) -> Error {
-        self.in_doubt.take().filter(|_| error.code() == "conflict").unwrap_or(error)
+        self.in_doubt.take().filter(|_| error.is(ErrorCode::Conflict)).unwrap_or(error)
     }
 
     /// The error to report. An attempt that never arrived says nothing about earlier ones.
@@ -227,10 +228,12 @@ impl Patience {
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
             // licd names no time if waiting does not help.
-            ("unavailable", Some(503)) if error.retry_after.is_none() => None,
+            (_, Some(503)) if error.is(ErrorCode::Unavailable) && error.retry_after.is_none() => {
+                None
+            }
             (_, Some(502..=504)) => Some(Trouble::Busy),
             // The service is still processing the attempt whose response was lost.
-            ("idempotency_key_in_use", _) => is_resent.then_some(Trouble::Busy),
+            _ if error.is(ErrorCode::IdempotencyKeyInUse) => is_resent.then_some(Trouble::Busy),
             _ => None,
         }
     }

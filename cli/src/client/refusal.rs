@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use common::{Failure, Role};
+use common::{ErrorCode, Failure, Role};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
@@ -12,14 +12,27 @@ use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT,
 use crate::escape::quote;
 use crate::profile::{address, origin, proxy_on_the_way};
 
-/// licd's code for a seat that stays, since an application is licensed with it offline.
-const LEASE_RUNNING: &str = "lease_running";
 const AGAIN: &str = "try again in a moment";
+
+/// The effect of a command that is run again after its response was lost. The second run has
+/// another idempotency key.
+#[derive(Clone, Copy)]
+pub enum Repeat {
+    /// The request changes nothing.
+    Read,
+    /// The second request has no further effect.
+    Safe,
+    /// The second request creates another record of this kind.
+    Creates(&'static str),
+    /// The second request may have a further effect.
+    Unsafe,
+}
 
 /// A request that was sent.
 pub(super) struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
+    pub repeat: Repeat,
     /// Headers beyond those that every request has.
     pub headers: &'a [(HeaderName, HeaderValue)],
     pub target: &'a Target,
@@ -72,36 +85,19 @@ impl ApiRequest<'_> {
         self.in_doubt(broken.because(cause), "")
     }
 
-    /// Adds what a write without a response may have done. Another run has another idempotency key,
-    /// so only requests without a second effect may be repeated.
+    /// Adds what a write without a response may have done.
     fn in_doubt(&self, error: Error, wait_longer: &str) -> Error {
-        let path = self.path.split('?').next().unwrap_or_default();
-        let words: Vec<&str> = path.strip_prefix("/api/v1/").unwrap_or(path).split('/').collect();
-        let (reason, fix) = match (self.method.as_str(), words.as_slice()) {
-            ("GET" | "HEAD", _) | (_, ["admin", "explain"]) => {
-                let fix = if wait_longer.is_empty() { AGAIN } else { wait_longer };
-                return error.fix(fix);
+        let mut reason = "The change may have been made anyway.".to_owned();
+        let fix = match self.repeat {
+            Repeat::Read => {
+                return error.fix(if wait_longer.is_empty() { AGAIN } else { wait_longer });
             }
-            ("POST", ["admin", nouns @ ("products" | "plans" | "licenses" | "keys")]) => (
-                format!("The {} may have been created anyway.", nouns.trim_end_matches('s')),
-                format!("check with licctl {nouns} list before you retry"),
-            ),
-            (
-                "POST",
-                ["validate" | "claim" | "lease"]
-                | ["admin", "users"]
-                | ["admin", "license-keys", _, "revoke"]
-                | ["admin", "licenses", _, "assign"]
-                | ["admin", "keys", _, "revoke"],
-            )
-            | ("PATCH" | "PUT" | "DELETE", _) => (
-                "The change may have been made anyway.".to_owned(),
-                "run the command again; that is safe".to_owned(),
-            ),
-            _ => (
-                "The change may have been made anyway.".to_owned(),
-                "check before you retry".to_owned(),
-            ),
+            Repeat::Safe => "run the command again; that is safe".to_owned(),
+            Repeat::Creates(noun) => {
+                reason = format!("The {noun} may have been created anyway.");
+                format!("check with licctl {}s list before you retry", noun.replace(' ', "-"))
+            }
+            Repeat::Unsafe => "check before you retry".to_owned(),
         };
         let or = if wait_longer.is_empty() { "" } else { "; or " };
         error.because(reason).fix(format!("{fix}{or}{wait_longer}"))
@@ -133,7 +129,7 @@ impl ApiRequest<'_> {
                 let exit = if code == 404 { Exit::NotFound } else { Exit::Rejected };
                 Error::new(exit, "", format!("{}.", failure.error))
             }
-            409 if failure.code == LEASE_RUNNING => {
+            409 if failure.code == ErrorCode::LeaseRunning.as_str() => {
                 Error::new(Exit::Rejected, "", format!("{}.", failure.error))
                     .fix("wait until the lease ends, or repeat the command with --leases drop")
             }
@@ -169,9 +165,7 @@ impl ApiRequest<'_> {
 
     /// The error for a key that is known now: of too low a role, or else of the wrong mode.
     pub(super) fn forbidden(&self, key: &CurrentKey, error: Error) -> Error {
-        let reads = self.method == Method::GET
-            || self.path.ends_with("/explain")
-            || self.path.ends_with("/find");
+        let reads = matches!(self.repeat, Repeat::Read);
         let needed = if reads { Role::Read } else { Role::Admin };
         if key.role == Role::Admin || key.role == needed {
             return error;

@@ -3,7 +3,7 @@
 
 mod export;
 
-use common::{Open, RotateSigningKeys, SigningKeyId, SigningKeyState};
+use common::{ErrorCode, Open, RotateSigningKeys, SigningKeyId, SigningKeyState};
 
 use crate::client::{SigningKey, SigningKeys};
 use crate::commands::prelude::*;
@@ -96,9 +96,9 @@ fn pair(ctx: &Context, keys: &ApiRecord<SigningKeys>) -> Result<View> {
 
 async fn create(ctx: &Context) -> Result<View> {
     let made = ctx.client().await?.signing_keys().create_pair().await;
-    let made = made.map_err(|error| match error.code() {
-        "conflict" => error.fix("print them with licctl signing-keys export"),
-        _ => error,
+    let made = made.map_err(|error| match error.is(ErrorCode::Conflict) {
+        true => error.fix("print them with licctl signing-keys export"),
+        false => error,
     });
     let Some(made) = made? else { return Ok(View::planned()) };
     let done = "Created two signing keys. Embed both in your application before the first lease.";
@@ -132,13 +132,14 @@ async fn rotate(ctx: &Context, args: RotateArgs) -> Result<View> {
     };
     ctx.confirm_loss(&question).await?;
     let body = RotateSigningKeys { standby: args.key, abandon: args.abandon.then_some(true) };
-    let rotated = keys.rotate(&body).await.map_err(|error| match error.code() {
-        "unavailable" if error.retry_after.is_none() => error.fix(
-            "have the server's operator restore the secret key; if it is lost, run \
+    let rotated =
+        keys.rotate(&body).await.map_err(|error| match error.is(ErrorCode::Unavailable) {
+            true if error.retry_after.is_none() => error.fix(
+                "have the server's operator restore the secret key; if it is lost, run \
              licctl signing-keys rotate --abandon",
-        ),
-        _ => error,
-    });
+            ),
+            _ => error,
+        });
     let Some(rotated) = rotated? else { return Ok(View::planned()) };
     let (active, since) = (rotated.data.active.id, rotated.data.active.created_at);
     let done = format!(

@@ -70,6 +70,7 @@ fn the_advice_after_a_lost_answer_is_true_for_the_command() {
         ),
         (&["keys", "revoke", "ci", "--yes"], "The change may have been made anyway.", SAFE),
         (&["validate", "alice"], "The change may have been made anyway.", SAFE),
+        (&["signing-keys", "create"], "The change may have been made anyway.", SAFE),
         (
             &["users", "update", "alice", "--name", "A"],
             "The change may have been made anyway.",

@@ -4,10 +4,9 @@ use std::fmt::Display;
 
 use common::{CreateLicenseKey, CreatedLicenseKey, LicenseId, LicenseKey, LicenseKeyId};
 use futures_util::stream::Stream;
-use reqwest::Method;
 
 use super::{Done, NO_BODY, Records, sized};
-use crate::client::{ApiRecord, License, Query};
+use crate::client::{ApiRecord, License, Query, Repeat};
 use crate::error::Result;
 
 impl<'c> Records<'c, License> {
@@ -26,16 +25,16 @@ impl<'c> Records<'c, License> {
         id: impl Display,
         body: &CreateLicenseKey,
     ) -> Done<CreatedLicenseKey> {
-        self.client.write(Method::POST, &format!("{}/keys", Self::path(id)), Some(body)).await
+        self.client.post(&format!("{}/keys", Self::path(id)), Some(body), Repeat::Unsafe).await
     }
 }
 
 impl Records<'_, LicenseKey> {
     pub async fn reissue(self, id: LicenseKeyId) -> Done<CreatedLicenseKey> {
-        self.client.write(Method::POST, &format!("{}/reissue", Self::path(id)), NO_BODY).await
+        self.client.post(&format!("{}/reissue", Self::path(id)), NO_BODY, Repeat::Unsafe).await
     }
 
     pub async fn revoke(self, id: LicenseKeyId) -> Done<LicenseKey> {
-        self.client.write(Method::POST, &format!("{}/revoke", Self::path(id)), NO_BODY).await
+        self.client.post(&format!("{}/revoke", Self::path(id)), NO_BODY, Repeat::Safe).await
     }
 }
