@@ -1,9 +1,7 @@
 //! The input of a statement for a whole batch: one JSON array, so that a batch needs no more
 //! statements than a single request.
 
-use common::{
-    Activation, ActivationId, ExternalId, LicenseId, PlanId, ProductId, Timestamp, UserId,
-};
+use common::{Activation, ActivationId, ExternalId, LicenseId, Timestamp, UserId};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
@@ -52,12 +50,8 @@ impl<'a> BatchRow<'a> {
         Self { id: Some(id.uuid()), external_id: Some(external_id), ..Self::of(scope) }
     }
 
-    pub fn product(scope: Scope, id: ProductId) -> Self {
-        Self { id: Some(id.uuid()), ..Self::of(scope) }
-    }
-
-    pub fn plan(scope: Scope, id: PlanId) -> Self {
-        Self { id: Some(id.uuid()), ..Self::of(scope) }
+    pub fn record(scope: Scope, id: Uuid) -> Self {
+        Self { id: Some(id), ..Self::of(scope) }
     }
 
     /// A license, and how many more of its seats will be used.
@@ -97,7 +91,7 @@ impl<'a> BatchRow<'a> {
 /// A statement over the rows in `$1`, which it sees as a table `item`; `n` is the position of a
 /// row. The databases differ only in how they read JSON and the ids in it.
 macro_rules! over_rows {
-    ($statement:literal) => {
+    ($statement:expr) => {
         $crate::store::batch_rows::over_rows!($statement, $statement)
     };
     ($sqlite:expr, $postgres:expr) => {

@@ -40,8 +40,8 @@ macro_rules! update {
 }
 
 /// The columns of a table, the macro `select!`, and functions with these names: `insert`, `find`,
-/// `lock`, `update`, `delete`, `page`. Only `changing` columns are updated. A column is stored as the
-/// member of its name, or as the given value.
+/// `lock`, `update`, `delete`, `page`, `names`. Only `changing` columns are updated. A column is
+/// stored as the member of its name, or as the given value.
 macro_rules! table {
     (
         $table:ident of $it:ident: $record:ident by $id:ident;
@@ -112,6 +112,24 @@ macro_rules! table {
         pub async fn delete(conn: &mut Conn, scope: Scope, id: $id) -> Result<()> {
             let sql = concat!("delete from ", stringify!($table), " where id = $2 and world = $1");
             conn.query(sql).bind_scope(scope).bind(id).run().await
+        }
+    };
+    (@names $table:ident $it:ident $record:ident $id:ident $fixed:tt $changing:tt) => {
+        /// The names of those records that exist.
+        pub async fn names(
+            conn: &mut Conn,
+            scope: Scope,
+            ids: impl IntoIterator<Item = $id>,
+        ) -> Result<std::collections::HashMap<$id, common::Name>> {
+            const NAMES: $crate::db::Sql = $crate::store::batch_rows::over_rows!(concat!(
+                "select t.id, t.name from item join ", stringify!($table),
+                " t on t.id = item.id and t.world = item.world"
+            ));
+            let row = |id: $id| $crate::store::batch_rows::BatchRow::record(scope, id.uuid());
+            let rows: Vec<_> = ids.into_iter().map(row).collect();
+            let names: Vec<($id, common::Name)> =
+                conn.query(NAMES).bind(sqlx::types::Json(rows)).fetch_all().await?;
+            Ok(names.into_iter().collect())
         }
     };
     (@page $table:ident $it:ident $record:ident $id:ident $fixed:tt $changing:tt) => {

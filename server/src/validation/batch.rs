@@ -160,7 +160,7 @@ pub async fn unknown_products<'a>(
     }
     let doubtful: Vec<_> = doubtful.into_iter().collect();
     let rows: Vec<_> =
-        doubtful.iter().map(|(scope, product)| BatchRow::product(*scope, *product)).collect();
+        doubtful.iter().map(|(scope, product)| BatchRow::record(*scope, product.uuid())).collect();
     let known: BTreeSet<_> = validations::find_products(conn, &rows).await?.into_iter().collect();
     let unknown = doubtful.into_iter().enumerate();
     let unknown = unknown.filter(|(place, _)| !known.contains(&(*place as i64)));
