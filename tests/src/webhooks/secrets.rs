@@ -43,7 +43,7 @@ async fn rolled_secrets_overlap() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rolled_secret_signs_no_later_event() {
     const WEBHOOKS_HERE: usize = 8;
-    const PRODUCTS: usize = 600;
+    const PRODUCTS: usize = 300;
     let app = App::with_webhooks().await;
     let (mut hooks, secrets) = (vec![], Mutex::new(vec![]));
     for _ in 0..WEBHOOKS_HERE {
