@@ -96,9 +96,11 @@ fn pair(ctx: &Context, keys: &ApiRecord<SigningKeys>) -> Result<View> {
 
 async fn create(ctx: &Context) -> Result<View> {
     let made = ctx.client().await?.signing_keys().create_pair().await;
-    let made = made.map_err(|error| match error.is(ErrorCode::Conflict) {
-        true => error.fix("print them with licctl signing-keys export"),
-        false => error,
+    let made = made.map_err(|error| match error {
+        error if error.is(ErrorCode::Conflict) => {
+            error.fix("print them with licctl signing-keys export")
+        }
+        error => error,
     });
     let Some(made) = made? else { return Ok(View::planned()) };
     let done = "Created two signing keys. Embed both in your application before the first lease.";
@@ -132,14 +134,14 @@ async fn rotate(ctx: &Context, args: RotateArgs) -> Result<View> {
     };
     ctx.confirm_loss(&question).await?;
     let body = RotateSigningKeys { standby: args.key, abandon: args.abandon.then_some(true) };
-    let rotated =
-        keys.rotate(&body).await.map_err(|error| match error.is(ErrorCode::Unavailable) {
-            true if error.retry_after.is_none() => error.fix(
-                "have the server's operator restore the secret key; if it is lost, run \
+    let rotated = keys.rotate(&body).await.map_err(|error| match error {
+        // licd names no time if waiting does not help.
+        error if error.is(ErrorCode::Unavailable) && error.retry_after.is_none() => error.fix(
+            "have the server's operator restore the secret key; if it is lost, run \
              licctl signing-keys rotate --abandon",
-            ),
-            _ => error,
-        });
+        ),
+        error => error,
+    });
     let Some(rotated) = rotated? else { return Ok(View::planned()) };
     let (active, since) = (rotated.data.active.id, rotated.data.active.created_at);
     let done = format!(

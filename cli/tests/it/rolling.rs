@@ -141,7 +141,7 @@ fn a_key_whose_secret_cannot_be_printed_is_named() {
     }
 }
 
-/// It is the only key that anyone has.
+/// The rolled key is the only one that anyone has.
 #[test]
 fn an_old_key_stays_while_the_new_secret_is_not_printed() {
     let server = with_new_key(Value::Null);

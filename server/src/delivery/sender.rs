@@ -201,6 +201,7 @@ impl Sender {
         let due = sending::due(&mut self.shared.db.read().await?, now, POLL_LIMIT).await?;
         let pending = due.iter().map(|it| it.last - it.webhook.sequence).max().unwrap_or(0);
         self.shared.metrics.webhook_pending.set(pending);
+        // Webhooks whose secrets this node cannot open are left to the other nodes.
         let mut ids = Vec::new();
         for due in self.choose(due) {
             if self.open(&due, now).await.is_some() {
@@ -231,7 +232,8 @@ impl Sender {
             .inspect_err(|error| {
                 LINES.write(|left_out| {
                     tracing::warn!(
-                        webhook = %due.webhook.id, %error, left_out, "the secret of a webhook cannot be opened"
+                        webhook = %due.webhook.id, %error, left_out,
+                        "the secret of a webhook cannot be opened"
                     );
                 });
             })

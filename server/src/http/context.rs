@@ -167,7 +167,7 @@ fn is_printable(id: &str) -> bool {
 /// as it took too long.
 fn refuse(response: &mut Response, error: &Error, request_id: &str, is_page: bool) {
     let (content_type, body) = if is_page {
-        let text = format!("{} The request is {request_id}.\n", error);
+        let text = format!("{error} The request is {request_id}.\n");
         ("text/plain; charset=utf-8", text.into_bytes())
     } else {
         let retry_after = response.headers().get(header::RETRY_AFTER);

@@ -1,6 +1,6 @@
 //! The transaction-per-request server: the same work as licd's, and a transaction for each request.
 //!
-//! Its statements are the ordinary ones of a single validation: look up the key, read the user with
+//! The statements are the ordinary ones of a single validation: look up the key, read the user with
 //! the licenses, write the time of the check, commit. Authentication, decision, database settings
 //! and durability are licd's own. Users already hold their seats; it gives none.
 

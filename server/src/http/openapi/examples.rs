@@ -10,7 +10,7 @@ pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
 
 /// Optional members that examples of a schema have, and members that are not null although they may
 /// be.
-pub const SHOWN: [(&str, &str); 25] = [
+pub const SHOWN: [(&str, &str); 31] = [
     ("AssignLicense", "metadata"),
     ("CreateKey", "mode"),
     ("CreateLicense", "expiresInDays name"),
@@ -18,12 +18,16 @@ pub const SHOWN: [(&str, &str); 25] = [
     ("CreatePlan", "maxSeats expiresInDays features"),
     ("CreateUser", "email name"),
     ("CreateWebhook", "types"),
+    ("CreatedKey", "createdBy"),
+    ("EventActor", "keyId"),
     ("ExplainedLicense", "activation"),
     ("Explanation", "user"),
     ("ForgetUser", "externalId"),
+    ("Key", "createdBy"),
     ("LeaseAnswer", "license activation features lease"),
     ("LicenseAssignment", "activation"),
     ("LicenseWithSeats", "terms"),
+    ("RelatedRecords", "productId planId licenseId"),
     ("Release", "checkedAt"),
     ("ReplayWebhook", "after"),
     ("RequestLease", "productId device"),
@@ -35,7 +39,9 @@ pub const SHOWN: [(&str, &str); 25] = [
     ("UpdateProduct", "description"),
     ("UpdateUser", "email"),
     ("UpdateWebhook", "enabled"),
+    ("UserRefusal", "licenseId"),
     ("Validation", "license activation features"),
+    ("WebhookFailure", "event"),
 ];
 
 /// Values of members, by their names or by those of their schema and themselves. The signing key is
@@ -116,8 +122,9 @@ impl Composer {
         let shown = SHOWN.iter().find(|(shown, _)| *shown == name).map_or("", |it| it.1);
         let shown: Vec<&str> = shown.split_whitespace().collect();
         let required = schema["required"].as_array().into_iter().flatten();
-        let required = required.filter_map(Value::as_str);
-        let members = required.chain(shown.iter().copied()).map(|member| {
+        let required: Vec<&str> = required.filter_map(Value::as_str).collect();
+        let optional = shown.iter().filter(|member| !required.contains(member));
+        let members = required.iter().chain(optional).map(|&member| {
             let property = &schema["properties"][member];
             let own = self.values.get(format!("{name}.{member}"));
             let value = match own.or_else(|| self.values.get(member)) {
