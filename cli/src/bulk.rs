@@ -14,7 +14,6 @@ mod text;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -26,8 +25,8 @@ use engine::{Finished, Shortfall, of_item, rest};
 pub use items::{ItemResults, for_each_item, in_order, read_items};
 pub use new_users::NewUserFlags;
 use progress::RowProgress;
-use report::resume_command;
-pub use report::{Report, ReportLine, RowState};
+use report::{Report, resume_command};
+pub use report::{ReportLine, RowState};
 pub use source::{ColumnMapping, UserRow};
 
 const ROWS_IN_FLIGHT: usize = 4;
@@ -81,6 +80,9 @@ pub struct BulkTask {
     pub name: String,
     /// Whether there is a report even without `--report`, because a person may have to clean up.
     pub always_reports: bool,
+    /// Whether a request has no second effect even after the service has forgotten its idempotency
+    /// key.
+    pub is_repeatable: bool,
     pub new_users: NewUserFlags,
 }
 
@@ -94,14 +96,15 @@ struct BulkRun<'a> {
     stopped: RefCell<Option<Error>>,
 }
 
-/// Reads and checks every row, then calls `act` for each row that an earlier run has not finished.
-/// The value of `act` is how the row ended, and its answer in the report.
+/// Reads and checks every row, then calls `act` for each row that an earlier run has not finished,
+/// with the row's idempotency key. The value of `act` is how the row ended, and its answer in the
+/// report.
 pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
     ctx: &Context,
     flags: &BulkFlags,
     file: &str,
     task: BulkTask,
-    act: impl Fn(UserRow, Rc<Report>) -> F,
+    act: impl Fn(UserRow, String) -> F,
 ) -> Result<BulkResult> {
     let file = source::read(ctx, file, &flags.mapping).await?;
     let remarks = remarks::of(&file, &flags.mapping);
@@ -114,7 +117,7 @@ pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
         return Ok(BulkResult { lines: Vec::new(), before: Vec::new(), exit: Exit::Success });
     }
     let (verb, new_users) = (task.verb, task.new_users);
-    let report = Rc::new(Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?);
+    let report = Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?;
     let (mut before, mut open) = (Vec::new(), Vec::new());
     for row in rows {
         match report.done(row.user.as_str()) {
@@ -137,7 +140,7 @@ pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
     let progress = RowProgress::new(ctx, open.len());
     let (answered, stopped) = (Cell::default(), RefCell::default());
     let work = BulkRun { report: &report, progress, answered, stopped };
-    let act = async |row: &UserRow| work.row(row, act(row.clone(), report.clone())).await;
+    let act = async |row: &UserRow| work.row(row, act(row.clone(), report.key_of(row))).await;
     let finished = engine::run(ctx, &open, ROWS_IN_FLIGHT, act).await;
     work.progress.finish(ctx);
     let exit = conclude(ctx, &report, &finished, work.stopped.take())?;

@@ -85,7 +85,7 @@ pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms
 pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
 pub use user::{
-    CreateUser, ForgetUser, ForgottenUser, RemainingData, RemainingType, UpdateUser, User,
+    CreateUser, ForgetUser, ForgottenUser, NewUser, RemainingData, RemainingType, UpdateUser, User,
     UserField,
 };
 pub use validation::{

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, GraceDays, LicenseId, Line,
-    MaxLeaseSeconds, MaxSeats, Metadata, MetadataPatch, Name, Open, PlanId, ProductId,
+    MaxLeaseSeconds, MaxSeats, Metadata, MetadataPatch, Name, NewUser, Open, PlanId, ProductId,
     SeatIdleMinutes, Terms, Timestamp, UserId,
 };
 
@@ -257,7 +257,7 @@ pub struct Usage<S = Status> {
 }
 
 /// The body of `POST /api/v1/admin/licenses`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateLicense {
@@ -269,6 +269,12 @@ pub struct CreateLicense {
     /// Name, such as that of a customer or an order. It never affects decisions.
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
+    /// Assigns the license to a user. Either both are done or neither is.
+    pub assign_to: Option<AssignLicense>,
+    /// With `assignTo`: creates no license if the user has one of the plan that is active or
+    /// suspended. The response is then that license, with status 200.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unless_held: bool,
 }
 
 /// The body of `POST /api/v1/admin/licenses/{id}/transfer`.
@@ -291,11 +297,15 @@ pub struct AssignLicense {
     /// External id of the user. An unknown user is created; a user has at most
     /// 100 licenses.
     pub user_id: ExternalId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_user: Option<NewUser>,
     /// Replaces the metadata. If absent, the metadata of an existing assignment stays. At most 16
     /// KiB as compact JSON and 32 levels, without NUL characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
     /// and all others stay. Cannot be combined with `metadata`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_metadata: Option<MetadataPatch>,
     /// Whether validations consider this license before the user's others, even if it is assigned
     /// already. If absent, an existing assignment keeps its place, and a new one comes last.
@@ -306,7 +316,7 @@ pub struct AssignLicense {
 impl AssignLicense {
     /// Creates an assignment without metadata, after the user's other licenses.
     pub fn to(user_id: ExternalId) -> Self {
-        Self { user_id, metadata: None, merge_metadata: None, first: false }
+        Self { user_id, new_user: None, metadata: None, merge_metadata: None, first: false }
     }
 }
 

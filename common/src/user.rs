@@ -41,6 +41,17 @@ impl User {
     }
 }
 
+/// Data of a user whom a request creates along with another record. An existing user keeps theirs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<Line>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+}
+
 /// The body of `POST /api/v1/admin/users`, which updates an existing user: given members replace
 /// the values, absent members stay.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,29 +1,27 @@
-//! The report of a bulk run: a JSON line for each answer, written as it arrives, so that a run that
-//! ended at any moment can continue without repeating a row.
+//! The report of a bulk run: a JSON line for the run, and one for each answer, written as it arrives,
+//! so that a run that ended at any moment can continue without repeating a row.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use common::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::BulkTask;
 use super::source::UserRow;
 use crate::context::Context;
-use crate::error::{Error, Result, UNREACHABLE};
+use crate::error::{Error, Result};
 use crate::escape::quote;
 
 /// The state of a row in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowState {
-    /// A request that must not be repeated is about to be sent.
-    Begun,
-    /// A part is done; the row's answer holds its result.
-    Partly,
     Done,
     /// Nothing was to be done.
     Skipped,
@@ -52,29 +50,34 @@ impl ReportLine {
         let error = error.json();
         Self { error, ..Self::new(row, RowState::Failed, Value::Null) }
     }
+}
 
-    /// Whether the failed request had no effect: the server refused it, or was never reached.
-    fn decided(&self) -> bool {
-        let refused = self.error["status"].as_u64().is_some_and(|status| status < 500);
-        refused || self.error["code"] == UNREACHABLE
+/// The first line of a report, written before anything is sent.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    /// Name of the run, as two runs may have the same users.
+    run: String,
+    /// A random id with the time of the start. The idempotency keys of the rows follow from it, so
+    /// that a resumed run repeats none of them.
+    id: Uuid,
+}
+
+impl Head {
+    /// The service keeps idempotency keys for a week. One hour is left for clocks that differ.
+    fn is_remembered(&self) -> bool {
+        let made = self.id.get_timestamp().map_or(0, |made| made.to_unix().0);
+        Timestamp::now().millis() / 1000 < made + (7 * 24 - 1) * 60 * 60
     }
 }
 
-/// A line with the name of its run, as two runs may have the same users.
-#[derive(Serialize, Deserialize)]
-struct ReportEntry {
-    run: String,
-    #[serde(flatten)]
-    line: ReportLine,
-}
-
-/// The report file and the lines that it held when it was opened.
+/// The report file, and the rows that were done when it was opened.
 pub struct Report {
-    run: String,
+    head: Head,
     path: Option<PathBuf>,
     file: RefCell<Option<File>>,
-    /// The last line of every user, from this run and earlier ones.
-    known: RefCell<HashMap<String, ReportLine>>,
+    /// Whether the file existed before, or has the line of a row.
+    is_begun: Cell<bool>,
+    done: HashMap<String, ReportLine>,
 }
 
 impl Report {
@@ -85,13 +88,15 @@ impl Report {
         new: Option<&PathBuf>,
         resume: Option<&PathBuf>,
     ) -> Result<Self> {
-        let run = task.name;
-        let known = resume.map(|path| read(path, &run)).transpose()?.unwrap_or_default();
-        let known = RefCell::new(known);
+        let (head, done) = match resume {
+            Some(path) => read(path, &task)?,
+            None => (Head { run: task.name, id: Uuid::now_v7() }, HashMap::new()),
+        };
+        let is_begun = Cell::new(resume.is_some());
         let usual = || task.always_reports.then(|| usual_path(ctx));
         let path = resume.or(new).cloned().or_else(usual);
         let Some(path) = path.filter(|_| !ctx.globals.dry_run) else {
-            return Ok(Self { run, path: None, file: RefCell::new(None), known });
+            return Ok(Self { head, path: None, file: RefCell::new(None), is_begun, done });
         };
         let mut options = OpenOptions::new();
         match resume {
@@ -100,86 +105,73 @@ impl Report {
             None => options.write(true).create_new(true),
         };
         let mut file = options.open(&path).map_err(|error| failed(&path, &error))?;
-        if resume.is_some() {
-            end_the_last_line(&path, &mut file).map_err(|error| failed(&path, &error))?;
-        }
-        Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
+        let begun = match resume {
+            Some(_) => end_the_last_line(&path, &mut file),
+            None => write_line(&mut file, &head),
+        };
+        begun.map_err(|error| failed(&path, &error))?;
+        Ok(Self { head, path: Some(path), file: RefCell::new(Some(file)), is_begun, done })
     }
 
-    /// Removes an empty report, as the run was not started; returns whether there is none now.
+    /// Removes a report without rows, as the run was not started; returns whether there is none now.
     pub fn abandon(&self) -> bool {
         let Some(path) = &self.path else { return true };
-        let is_empty = fs::metadata(path).is_ok_and(|file| file.len() == 0);
-        is_empty && fs::remove_file(path).is_ok()
+        !self.is_begun.get() && fs::remove_file(path).is_ok()
     }
 
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The line of a user whose row is done.
+    /// The line of a user whose row an earlier run has done.
     pub fn done(&self, user: &str) -> Option<ReportLine> {
-        self.known.borrow().get(user).filter(|line| line.state == RowState::Done).cloned()
+        self.done.get(user).cloned()
     }
 
-    /// The line of a user whose row is partly done.
-    pub fn unfinished(&self, user: &str) -> Option<ReportLine> {
-        let known = self.known.borrow();
-        known
-            .get(user)
-            .filter(|line| matches!(line.state, RowState::Begun | RowState::Partly))
-            .cloned()
+    /// The idempotency key of a row, which is the same in all runs of this report.
+    pub fn key_of(&self, row: &UserRow) -> String {
+        Uuid::new_v5(&self.head.id, row.user.as_str().as_bytes()).to_string()
     }
 
     /// Hands a line to the operating system, which keeps it even if this process is killed.
     pub fn write(&self, line: &ReportLine) -> Result<()> {
-        remember(&mut self.known.borrow_mut(), line.clone());
         let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
             return Ok(());
         };
-        let entry = ReportEntry { run: self.run.clone(), line: line.clone() };
-        let mut text = serde_json::to_string(&entry).map_err(Error::internal)?;
-        text.push('\n');
-        file.write_all(text.as_bytes()).map_err(|error| failed(path, &error))
+        self.is_begun.set(true);
+        write_line(file, line).map_err(|error| failed(path, &error))
     }
 }
 
-/// Records the line of a user. A failure does not replace a line of a finished part, nor one of a
-/// started request whose outcome is unknown.
-fn remember(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
-    let before = known.get(&line.user).map(|known| known.state);
-    let stays = match before {
-        Some(RowState::Partly) => line.state == RowState::Failed,
-        Some(RowState::Begun) => line.state == RowState::Failed && !line.decided(),
-        _ => false,
-    };
-    if !stays {
-        known.insert(line.user.clone(), line);
-    }
+fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)
 }
 
-/// Reads the last line of every user. The report of another run is refused.
-fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
-    let file = File::open(path).map_err(|error| failed(path, &error))?;
-    let mut known = HashMap::new();
-    for (at, text) in BufReader::new(file).lines().enumerate() {
-        let text = text.map_err(|error| failed(path, &error))?;
-        // The last line may be incomplete when the process was killed.
-        let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
-            if at == 0 {
-                return Err(Error::usage(format!("{} is not a report of licctl.", path.display())));
-            }
-            continue;
-        };
-        if entry.run != run {
-            let message = format!("{} is the report of another run.", path.display());
-            return Err(Error::usage(message)
-                .because(format!("It belongs to \"{}\"; this run is \"{run}\"", entry.run))
-                .fix("omit --resume, or pass the report of this run"));
-        }
-        remember(&mut known, entry.line);
+/// Reads a report and the rows that are done. The report of another run is refused, as is one whose
+/// rows could have a second effect.
+fn read(path: &Path, task: &BulkTask) -> Result<(Head, HashMap<String, ReportLine>)> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| failed(path, &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines();
+    let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
+    let head = head.ok_or_else(|| Error::usage(format!("{shown} is not a report of licctl.")))?;
+    if head.run != task.name {
+        return Err(Error::usage(format!("{shown} is the report of another run."))
+            .because(format!("It belongs to \"{}\"; this run is \"{}\"", head.run, task.name))
+            .fix("omit --resume, or pass the report of this run"));
     }
-    Ok(known)
+    if !(task.is_repeatable || head.is_remembered()) {
+        return Err(Error::usage(format!("{shown} is more than a week old."))
+            .because("The service no longer knows which of its other rows were done.")
+            .fix("check these users, and start a new run with those who need a license"));
+    }
+    // The last line may be incomplete when the process was killed.
+    let lines = lines.filter_map(|line| serde_json::from_str::<ReportLine>(line).ok());
+    let done = lines.filter(|line| line.state == RowState::Done);
+    Ok((head, done.map(|line| (line.user.clone(), line)).collect()))
 }
 
 fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {

@@ -88,7 +88,7 @@ fn the_advice_after_a_lost_answer_is_true_for_the_command() {
     }
 }
 
-/// The license is there, so that the whole command again would create a second one.
+/// The license is there, with its first user. The whole command again would create a second one.
 #[test]
 fn an_assignment_whose_answer_is_lost_is_repeated_alone() {
     let at = AtomicUsize::new(0);
@@ -100,8 +100,9 @@ fn an_assignment_whose_answer_is_lost_is_repeated_alone() {
             _ => Reply::refusal(409, "conflict", "No.").send(stream),
         },
     });
-    let create = ["licenses", "create", "--plan", "Pro annual", "--assign", "alice", "-o", "json"];
-    let ran = Home::with(&server).run(&create);
+    let create = ["licenses", "create", "--plan", "Pro annual", "--assign", "bob"];
+    let ran =
+        Home::with(&server).run(&[&create[..], &["--assign", "alice", "-o", "json"]].concat());
     assert_eq!(ran.code, 9, "{}", ran.stderr);
     let assign = "licctl licenses assign lic_01h455vb4pex5vsknk084sn01q alice";
     assert_eq!(error(&ran)["errors"][0]["hint"], assign);

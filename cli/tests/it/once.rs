@@ -65,7 +65,6 @@ fn a_resumed_run_repeats_the_idempotency_key_of_its_report() {
     // The report of a run that was killed before the first answer.
     let report = fs::read_to_string(folder.join("out.jsonl")).unwrap();
     let first = report.lines().next().unwrap();
-    assert!(first.contains("begun") && first.contains(&made(&server)[0]), "{first}");
     fs::write(folder.join("out.jsonl"), format!("{first}\n")).unwrap();
     assert_eq!(run("--resume"), Some(0));
     let made = made(&server);

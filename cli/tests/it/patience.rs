@@ -285,16 +285,17 @@ fn licenses_that_were_created_are_printed_when_the_rest_fails() {
 }
 
 #[test]
-fn a_license_is_printed_when_its_assignment_fails() {
+fn a_license_is_printed_when_an_assignment_fails() {
     let server = with_writes(|at, _| match at {
         0 => created(1),
         _ => Reply::refusal(400, "invalid_request", "userId: no"),
     });
-    let args = ["licenses", "create", "--plan", "Pro annual", "--assign", "a b", "--assign", "c"];
-    let ran = Home::with(&server).run(&[&args[..], &["-q"]].concat());
+    let users = ["a", "b c", "d"].map(|user| ["--assign", user]).concat();
+    let args = [&["licenses", "create", "--plan", "Pro annual", "-q"][..], &users].concat();
+    let ran = Home::with(&server).run(&args);
     let id = "lic_01h455vb4pex5vsknk084sn01q";
     assert_eq!((ran.code, ran.stdout.trim()), (9, id), "{}", ran.stderr);
-    let rest = format!("note: continue with licctl licenses assign {id} c\n");
+    let rest = format!("note: continue with licctl licenses assign {id} d\n");
     assert!(ran.stderr.ends_with(&rest), "{}", ran.stderr);
 }
 

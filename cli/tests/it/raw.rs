@@ -91,11 +91,7 @@ fn a_write_is_printed_as_curl_and_not_sent() {
     curl -sS -X POST http://SERVER/api/v1/admin/licenses \
       -H "Authorization: Bearer $LICCTL_API_KEY" \
       -H "Content-Type: application/json" \
-      --data '{"planId":"pln_01h455vb4pex5vsknk084sn02q"}'
-    curl -sS -X POST http://SERVER/api/v1/admin/licenses/NEW-LICENSE/assign \
-      -H "Authorization: Bearer $LICCTL_API_KEY" \
-      -H "Content-Type: application/json" \
-      --data '{"userId":"it'\''s $me"}'
+      --data '{"planId":"pln_01h455vb4pex5vsknk084sn02q","assignTo":{"userId":"it'\''s $me"}}'
     [exit 0]
     "#);
 }

@@ -20,13 +20,13 @@ use crate::http::if_match::IfMatch;
 use crate::http::writer::Writer;
 use crate::ops::idempotency::Idempotent;
 use crate::ops::licenses::{self, LicenseQuery};
-use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::release;
 
 pub async fn create(
     writer: Writer,
     Json(body): Json<CreateLicense>,
-) -> Result<Idempotent<Created<LicenseDetails>>, Error> {
+) -> Result<Idempotent<Upserted<LicenseDetails>>, Error> {
     writer.once(body, licenses::create).await
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use common::{
     Claim, CreateLicenseKey, CreatedLicenseKey, KeyState, KeyText, License, LicenseDetails,
-    LicenseId, LicenseKey, LicenseKeyId, LicenseWithSeats, Open, ProductId, Reason, Timestamp,
-    User, Validation,
+    LicenseId, LicenseKey, LicenseKeyId, LicenseWithSeats, NewUser, Open, ProductId, Reason,
+    Timestamp, User, Validation,
 };
 use sha2::{Digest, Sha256};
 
@@ -211,7 +211,7 @@ pub async fn claim(
     claim: &Claim,
 ) -> Result<Option<Claimed>, Error> {
     let (scope, now) = (change.scope(), change.now);
-    let (is_new, user) = users::ensure(&mut change, &claim.user_id).await?;
+    let (is_new, user) = users::ensure(&mut change, &claim.user_id, NewUser::default()).await?;
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock_with_seats(&mut change, scope, license).await?;
     let license = license.ok_or(UNKNOWN)?;

@@ -12,8 +12,8 @@ use common::{
     Plan, PlanId, ProductId, Status, Terms, Timestamp,
 };
 
-use super::change::Change;
-use super::outcome::Created;
+use super::change::{Change, Events};
+use super::outcome::Upserted;
 use super::view::View;
 use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
@@ -22,6 +22,7 @@ use crate::store::phrases::Search;
 use crate::store::{Collected, Page, assignments, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
+use assign::Assignee;
 pub(super) use assign::{NOT_ASSIGNED, add};
 pub use assign::{Unassigned, assign, unassign};
 pub use change::{delete, set_status, update};
@@ -47,7 +48,7 @@ fn terms_of(plan: &Plan, starts_with_days: Option<ExpiresInDays>) -> Terms {
 pub const MAX_COUNTED: i64 = 1001;
 
 /// Creates a license. It ends at `expiresAt`, or after the days of `new` or else of its plan.
-pub async fn create(change: Change, new: CreateLicense) -> Result<Created<LicenseDetails>, Error> {
+pub async fn create(change: Change, new: CreateLicense) -> Result<Upserted<LicenseDetails>, Error> {
     create_ending(change, new, |end| end).await
 }
 
@@ -55,15 +56,15 @@ pub async fn create(change: Change, new: CreateLicense) -> Result<Created<Licens
 pub async fn create_through_the_day(
     change: Change,
     new: CreateLicense,
-) -> Result<Created<LicenseDetails>, Error> {
+) -> Result<Upserted<LicenseDetails>, Error> {
     create_ending(change, new, Timestamp::end_of_day).await
 }
 
 async fn create_ending(
     mut change: Change,
-    new: CreateLicense,
+    mut new: CreateLicense,
     end_of_days: impl FnOnce(Timestamp) -> Timestamp,
-) -> Result<Created<LicenseDetails>, Error> {
+) -> Result<Upserted<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
     if new.expires_at.is_some() && new.expires_in_days.is_some() {
         return Err(Error::invalid(
@@ -71,8 +72,42 @@ async fn create_ending(
             "Send either expiresAt or expiresInDays, not both",
         ));
     }
+    if new.unless_held && new.assign_to.is_none() {
+        return Err(Error::invalid("unlessHeld", "unlessHeld requires assignTo"));
+    }
     let plan = plans::find(&mut change, scope, new.plan_id).await?;
     let plan = plan.ok_or_else(unknown_plan)?;
+    let assignee = match new.assign_to.take() {
+        Some(to) => Some(Assignee::lock(&mut change, to).await?),
+        None => None,
+    };
+    if let Some(assignee) = assignee.as_ref().filter(|_| new.unless_held)
+        && let Some(held) = assignee.license_of(&mut change, plan.id).await?
+    {
+        return Ok(change.commit(Upserted::Existing(held), Events::none()).await?);
+    }
+    let details = of_plan(plan, new, now, end_of_days);
+    // The plan may have been deleted in the meantime.
+    licenses::insert(&mut change, scope, &details)
+        .await
+        .map_err(on_broken_reference(unknown_plan()))?;
+    let found_by = phrases::of_license(details.name.as_ref(), details.metadata.as_ref());
+    phrases::add_to_license(&mut change, scope, details.id, found_by).await?;
+    let mut events = vec![NewEvent::license_created(&details)];
+    if let Some(assignee) = assignee {
+        events.splice(..0, assignee.user_created());
+        events.push(assignee.assign(&mut change, &details).await?.1);
+    }
+    Ok(change.commit(Upserted::New(details), events).await?)
+}
+
+/// Returns a license of the plan. `end_of_days` is applied to an end that follows from days.
+fn of_plan(
+    plan: Plan,
+    new: CreateLicense,
+    now: Timestamp,
+    end_of_days: impl FnOnce(Timestamp) -> Timestamp,
+) -> LicenseDetails {
     let days = new.expires_in_days.or(plan.expires_in_days);
     let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation) && new.expires_at.is_none();
     let terms = terms_of(&plan, days.filter(|_| waits));
@@ -89,15 +124,7 @@ async fn create_ending(
         created_at: now,
         updated_at: now,
     };
-    let details = LicenseDetails { license, name: new.name, metadata: new.metadata, terms };
-    // The plan may have been deleted in the meantime.
-    licenses::insert(&mut change, scope, &details)
-        .await
-        .map_err(on_broken_reference(unknown_plan()))?;
-    let found_by = phrases::of_license(details.name.as_ref(), details.metadata.as_ref());
-    phrases::add_to_license(&mut change, scope, details.id, found_by).await?;
-    let event = NewEvent::license_created(&details);
-    Ok(change.commit(Created(details), event).await?)
+    LicenseDetails { license, name: new.name, metadata: new.metadata, terms }
 }
 
 pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {

@@ -1,8 +1,8 @@
 //! Users.
 
 use common::{
-    Activation, CreateUser, ExternalId, FreedFor, License, LicenseDetails, UpdateUser, User,
-    UserField, UserId,
+    Activation, CreateUser, ExternalId, FreedFor, License, LicenseDetails, NewUser, UpdateUser,
+    User, UserField, UserId,
 };
 
 use super::change::Change;
@@ -32,13 +32,13 @@ const PHRASES_OF_USER: i64 = 3;
 
 /// Creates the user, or updates an existing one, because a validation may have created it already.
 pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
-    let (is_new, user) = ensure(&mut change, &new.external_id).await?;
+    let (is_new, user) = ensure(&mut change, &new.external_id, NewUser::default()).await?;
     fill_in(change, is_new, user, new).await
 }
 
 /// Creates the user, and fails if it exists.
 pub async fn create_new(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
-    let (is_new, user) = ensure(&mut change, &new.external_id).await?;
+    let (is_new, user) = ensure(&mut change, &new.external_id, NewUser::default()).await?;
     if !is_new {
         return Err(Error::invalid("externalId", "This user already exists"));
     }
@@ -64,17 +64,18 @@ async fn fill_in(
     Ok(change.commit(Upserted::Existing(user), events).await?)
 }
 
-/// Returns the user with this external id, locked, and whether it was created. The caller records
-/// the event of the creation.
+/// Returns the user with this external id, locked, and whether it was created, with this data. The
+/// caller records the event of the creation.
 pub(super) async fn ensure(
     change: &mut Change,
     external_id: &ExternalId,
+    NewUser { email, name }: NewUser,
 ) -> db::Result<(bool, User)> {
     let (scope, now) = (change.scope(), change.now);
     if let Some(user) = users::lock_external(change, scope, external_id).await? {
         return Ok((false, user));
     }
-    let user = User::new(scope.tenant, external_id.clone(), now);
+    let user = User { email, name, ..User::new(scope.tenant, external_id.clone(), now) };
     // Another request may have created the user since the first lookup.
     let stored = users::insert_or_lock(change, scope, &user).await?;
     let is_new = stored.id == user.id;

@@ -15,7 +15,8 @@ pub fn licenses() -> ApiRouter<App> {
             post_with(licenses::create, op("createLicense", "Create a license from a plan",
                 "Creates an active license with the seats, the expiry and the features of the \
                  plan. `expiresInDays` overrides the plan's. The license has no users until it is \
-                 assigned or claimed."))
+                 assigned or claimed. `assignTo` does this in the same request, and `unlessHeld` \
+                 keeps a user from getting a second license of the plan."))
             .get_with(licenses::list, op("listLicenses", "List licenses",
                 "Lists the tenant's licenses in this mode with their seats, oldest first. A \
                  license must match all filters.")))

@@ -70,6 +70,52 @@ async fn the_request_can_say_when_the_license_ends() {
     assert_eq!(app.get(LICENSES).await.list().len(), 1);
 }
 
+/// `assignTo` creates the license of a user in one request, `unlessHeld` only one of each plan.
+#[tokio::test]
+async fn a_license_is_created_for_a_user() {
+    let app = App::start().await;
+    let [plan, other] = [app.plan(json!({})).await, app.plan(json!({})).await];
+    let to = |user: &str| json!({ "userId": user, "newUser": { "email": "a@b", "name": "A" } });
+    let body = json!({ "planId": plan, "assignTo": to("ada"), "unlessHeld": true });
+    let made = app.post(LICENSES, body.clone()).await;
+    assert_eq!(made.status, 201);
+    let events = app.get("/api/v1/admin/events").await;
+    let types: Vec<_> = events.list().iter().rev().take(3).rev().map(|it| &it["type"]).collect();
+    assert_eq!(types, ["user.created", "license.created", "license.assigned"]);
+    let user = app.user("ada").await;
+    assert_eq!((&user["email"], &user["name"]), (&json!("a@b"), &json!("A")));
+    assert!(app.validate("ada").await["valid"] == true);
+    // It is found as long as it is active or suspended.
+    let status = format!("{LICENSES}/{}/status", made.id());
+    for (state, creates) in [("active", false), ("suspended", false), ("expired", true)] {
+        assert_eq!(app.patch(&status, json!({ "status": state })).await.status, 200);
+        let again = app.post(LICENSES, body.clone()).await;
+        assert_eq!((again.status == 201, again.id() != made.id()), (creates, creates), "{state}");
+    }
+    // Another plan, and without `unlessHeld` the same one, gives one more.
+    for body in [
+        json!({ "planId": other, "assignTo": to("ada"), "unlessHeld": true }),
+        json!({ "planId": plan, "assignTo": { "userId": "ada", "first": true } }),
+    ] {
+        let more = app.post(LICENSES, body).await;
+        assert_eq!(more.status, 201);
+        let decides = app.validate("ada").await["license"]["id"] == more.id().as_str();
+        assert_eq!(decides, more["planId"] == plan.as_str());
+    }
+    for (body, refusal) in [
+        (json!({ "unlessHeld": true }), "400 invalid_request unlessHeld"),
+        (json!({ "assignTo": { "userId": "" } }), "400 invalid_request assignTo"),
+        (json!({ "assignTo": {} }), "400 invalid_request assignTo"),
+        (json!({ "assignTo": { "userId": "a", "email": "" } }), "400 invalid_request email"),
+        (json!({ "userId": "ada" }), "400 invalid_request userId"),
+    ] {
+        let mut body = body;
+        body["planId"] = json!(plan);
+        assert_eq!(app.post(LICENSES, body.clone()).await.refusal(), refusal, "{body}");
+    }
+    assert_eq!(app.get(LICENSES).await.list().len(), 4);
+}
+
 /// A license is the same nine members everywhere: creation, get, list, status, usage, validation.
 /// `name`, `metadata` and `seats` stand next to them in lists and in the answer to GET by id, and
 /// nowhere else.

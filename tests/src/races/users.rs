@@ -32,37 +32,31 @@ async fn first_calls_of_one_user_make_one_user() {
     assert_eq!(app.number("select count(*) from assignments").await, 4);
 }
 
-/// Of many POSTs of one new user exactly one is 201, and all answer the same user.
+/// Of many requests for one record exactly one creates it, and all answer it.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_posts_made_the_user() {
-    let app = App::start().await;
-    let posts = (0..40).map(|_| {
-        let app = app.clone();
-        async move {
-            let made = app.post("/api/v1/admin/users", json!({ "externalId": "ada" })).await;
-            (made.status, made.id())
-        }
-    });
-    let made = at_once(posts).await;
-    assert_eq!(made.iter().filter(|(status, _)| *status == 201).count(), 1);
-    assert_eq!(made.iter().map(|(_, id)| id).collect::<BTreeSet<_>>().len(), 1);
-}
-
-/// Concurrent assignments: one is created, the others find it.
-#[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_assignments_is_made() {
+async fn one_of_many_requests_makes_the_record() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
-    let posts = (0..40).map(|_| {
-        let (app, license) = (app.clone(), license.clone());
-        async move {
-            let made = app.assign(&license, "ada").await;
-            (made.status, made.id())
-        }
-    });
-    let made = at_once(posts).await;
-    assert_eq!(made.iter().filter(|(status, _)| *status == 201).count(), 1);
-    assert_eq!(made.iter().map(|(_, id)| id).collect::<BTreeSet<_>>().len(), 1);
+    let plan = app.plan(json!({})).await;
+    for (path, body) in [
+        ("/api/v1/admin/users".to_owned(), json!({ "externalId": "ada" })),
+        (format!("/api/v1/admin/licenses/{license}/assign"), json!({ "userId": "bob" })),
+        (
+            "/api/v1/admin/licenses".to_owned(),
+            json!({ "planId": plan, "assignTo": { "userId": "eve" }, "unlessHeld": true }),
+        ),
+    ] {
+        let posts = (0..40).map(|_| {
+            let (app, path, body) = (app.clone(), path.clone(), body.clone());
+            async move {
+                let made = app.post(&path, body).await;
+                (made.status, made.id())
+            }
+        });
+        let made = at_once(posts).await;
+        assert_eq!(made.iter().filter(|(status, _)| *status == 201).count(), 1, "{path}");
+        assert_eq!(made.iter().map(|(_, id)| id).collect::<BTreeSet<_>>().len(), 1, "{path}");
+    }
 }
 
 /// Changes of different members of one user at the same time: none is lost.

@@ -95,8 +95,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         let MetadataChange { replaced: metadata, merged: merge_metadata } = metadata.clone();
         async move {
             let user = noun::external_id(&user)?;
-            let first = args.first;
-            let body = AssignLicense { user_id: user.clone(), metadata, merge_metadata, first };
+            let new = AssignLicense::to(user.clone());
+            let body = AssignLicense { metadata, merge_metadata, first: args.first, ..new };
             let written = client.licenses().assign(license, &body).await?;
             Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }

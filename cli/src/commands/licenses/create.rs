@@ -99,13 +99,15 @@ impl CreateArgs {
         Ok((1..).zip(keys).map(|(number, key)| Step::Create(number, key)).collect())
     }
 
-    fn body(&self, plan_id: PlanId) -> Result<CreateLicense> {
+    fn body(&self, plan_id: PlanId, user: Option<&ExternalId>) -> Result<CreateLicense> {
         Ok(CreateLicense {
-            plan_id,
             expires_in_days: self.expires_in.map(Days::get),
             expires_at: self.expires_at.map(Expiry::timestamp),
             name: self.name.clone(),
             metadata: self.metadata.read()?.of_new()?,
+            assign_to: user.cloned().map(AssignLicense::to),
+            plan_id,
+            ..CreateLicense::default()
         })
     }
 }
@@ -126,8 +128,9 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     }
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     ctx.confirm_many(count, &question).await?;
-    steps.extend(users.iter().cloned().map(Step::Assign));
-    let body = args.body(plan.id)?;
+    // The license is created for the first user, and then assigned to the others.
+    steps.extend(users.iter().skip(1).cloned().map(Step::Assign));
+    let body = args.body(plan.id, users.first())?;
     let keyed = match args.with_key || args.keys_from.is_some() {
         true => Some(KeyedLicenses::new(ctx, &body, args.allow_short, count)?),
         false => None,

@@ -35,7 +35,8 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let existing_only = args.existing_only;
     // An import creates users on purpose, so they are only counted.
     let new_users = NewUserFlags { create_user: !existing_only, existing_only };
-    let task = BulkTask { verb: "Import", name, always_reports: true, new_users };
+    let (always_reports, is_repeatable) = (true, true);
+    let task = BulkTask { verb: "Import", name, always_reports, is_repeatable, new_users };
     let created = &Cell::new(0);
     let finished = bulk::run(ctx, &args.bulk, &args.file, task, |row, _| async move {
         let (email, name) = (row.email, row.name);

@@ -36,7 +36,8 @@ pub async fn run(
     // A report is for one product and one set of required features.
     let required: String = features.iter().map(|feature| format!(" --feature {feature}")).collect();
     let name = format!("validate{of_product}{required} at {}", client.label());
-    let task = BulkTask { verb: "Validate", name, always_reports: false, new_users };
+    let (always_reports, is_repeatable) = (false, true);
+    let task = BulkTask { verb: "Validate", name, always_reports, is_repeatable, new_users };
     let finished = bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.validate(&body).await?;

@@ -21,7 +21,8 @@ use tempfile::TempDir;
 pub use fake_server::{FakeServer, Reply, Request};
 pub use records::{
     LICENSE, PLAN, PRODUCT, answer, assigned, assignment, current_key, event, explained,
-    explanation, key, license_with_seats, plan, product, refusal, service, statistics, usage, user,
+    explanation, key, license, license_with_seats, plan, product, refusal, service, statistics,
+    usage, user,
 };
 pub use screen::on_screen;
 pub use tls::Secured;

@@ -33,8 +33,6 @@ macro_rules! bodies {
 
 const BY_UPDATE: &str = "it comes from the plan. PATCH /api/v1/admin/licenses/{id} changes it";
 const BY_STATUS: &str = "PATCH /api/v1/admin/licenses/{id}/status does";
-const BY_ASSIGNMENT: &str = "POST /api/v1/admin/licenses/{id}/assign does";
-const OF_USER: &str = "POST /api/v1/admin/users does";
 const NEVER: &str = "it never changes";
 
 bodies! {
@@ -57,13 +55,13 @@ bodies! {
         "features": BY_UPDATE,
         "productId": "it is the plan's",
         "status": BY_STATUS,
-        "userId": BY_ASSIGNMENT,
+        "userId": "give it in assignTo",
     }
     UpdateLicense {
         "productId": "it is that of the plan: give planId",
         "expiresInDays": "give expiresAt or startsWithDays",
         "status": BY_STATUS,
-        "userId": BY_ASSIGNMENT,
+        "userId": "POST /api/v1/admin/licenses/{id}/assign does",
     }
     SetStatus {
         "maxSeats": "PATCH /api/v1/admin/licenses/{id} does",
@@ -73,8 +71,8 @@ bodies! {
     }
     AssignLicense {
         "externalId": "give it as userId",
-        "email": OF_USER,
-        "name": OF_USER,
+        "email": "give it in newUser",
+        "name": "give it in newUser",
     }
     CreateUser {
         "userId": "give it as externalId",

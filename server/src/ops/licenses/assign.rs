@@ -1,8 +1,8 @@
 //! Assigns licenses to users, and unassigns them.
 
 use common::{
-    AssignLicense, Assignment, AssignmentId, ExternalId, FreedFor, LicenseId, LicenseKeyId,
-    Metadata, Timestamp, UserId, advance_ids_past,
+    AssignLicense, Assignment, AssignmentId, ExternalId, FreedFor, LicenseDetails, LicenseId,
+    LicenseKeyId, Metadata, PlanId, Status, Timestamp, User, UserId, advance_ids_past,
 };
 
 use super::NOT_FOUND;
@@ -30,33 +30,82 @@ pub async fn assign(
     new: AssignLicense,
 ) -> Result<Upserted<Assignment>, Error> {
     let scope = change.scope();
-    let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
-    // Read before the license is locked, because other requests wait for that lock.
-    let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
+    let assignee = Assignee::lock(&mut change, new).await?;
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    let mut events = Vec::new();
-    events.extend(is_new.then(|| NewEvent::user_created(&user)));
-    let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
-        let mut metadata = None;
-        update_metadata(&mut metadata, new.metadata, new.merge_metadata, false)?;
-        let assignment = add(&mut change, (user.id, id), assigned, metadata, None).await?;
-        let is_moved = new.first && assignments::put_first(&mut change, scope, &assignment).await?;
-        let event = NewEvent::license_assigned(&license, &user.external_id, &assignment);
-        events.push(if is_moved { event.as_first() } else { event });
+    let Some(held) = assignments::lock(&mut change, scope, assignee.user.id, id).await? else {
+        let mut events = Vec::from_iter(assignee.user_created());
+        let (assignment, event) = assignee.assign(&mut change, &license).await?;
+        events.push(event);
         return Ok(change.commit(Upserted::New(assignment), events).await?);
     };
+    let Assignee { user, new, .. } = assignee;
     let (before, mut assignment) = (held.assignment.clone(), held.assignment);
     update_metadata(&mut assignment.metadata, new.metadata, new.merge_metadata, false)?;
     let is_moved = new.first && assignments::put_first(&mut change, scope, &assignment).await?;
     if assignment != before {
         assignments::set_metadata(&mut change, scope, &assignment).await?;
     }
+    let mut events = Vec::new();
     if is_moved || assignment != before {
         let user = &user.external_id;
         let event = NewEvent::license_reassigned(&license, user, &before, &assignment);
         events.push(if is_moved { event.as_first() } else { event });
     }
     Ok(change.commit(Upserted::Existing(assignment), events).await?)
+}
+
+/// A locked user who is to get a license.
+pub(super) struct Assignee {
+    user: User,
+    is_new: bool,
+    /// Number of the user's assignments, and the newest of them.
+    assigned: (i64, Option<AssignmentId>),
+    new: AssignLicense,
+}
+
+impl Assignee {
+    /// Locks the user, who is created if unknown. This comes before the license is locked, because
+    /// other requests wait for that lock.
+    pub async fn lock(change: &mut Change, new: AssignLicense) -> Result<Self, Error> {
+        let data = new.new_user.clone().unwrap_or_default();
+        let (is_new, user) = users::ensure(change, &new.user_id, data).await?;
+        let scope = change.scope();
+        let assigned = assignments::count_of_user(change, scope, user.id).await?;
+        Ok(Self { user, is_new, assigned, new })
+    }
+
+    /// Returns a license of the plan that the user has and that is active or suspended.
+    pub async fn license_of(
+        &self,
+        change: &mut Change,
+        plan: PlanId,
+    ) -> Result<Option<LicenseDetails>, Error> {
+        let (scope, now) = (change.scope(), change.now);
+        let mut held = licenses::lock_of_user(change, scope, self.user.id).await?.into_iter();
+        let stands = |status| matches!(status, Status::Active | Status::Suspended);
+        Ok(held.find(|it| it.plan_id == plan && stands(it.effective_status(now))))
+    }
+
+    /// Returns the event of the user's creation, if the user was unknown.
+    pub fn user_created(&self) -> Option<NewEvent> {
+        self.is_new.then(|| NewEvent::user_created(&self.user))
+    }
+
+    /// Assigns a locked license, which the user does not have yet. Returns the event too.
+    pub async fn assign(
+        self,
+        change: &mut Change,
+        license: &LicenseDetails,
+    ) -> Result<(Assignment, NewEvent), Error> {
+        let Self { user, assigned, new, .. } = self;
+        let mut metadata = None;
+        update_metadata(&mut metadata, new.metadata, new.merge_metadata, false)?;
+        let assignment = add(change, (user.id, license.id), assigned, metadata, None).await?;
+        let scope = change.scope();
+        let is_moved = new.first && assignments::put_first(change, scope, &assignment).await?;
+        let event = NewEvent::license_assigned(license, &user.external_id, &assignment);
+        Ok((assignment, if is_moved { event.as_first() } else { event }))
+    }
 }
 
 /// Adds an assignment of a user, given the number of the user's assignments and the newest one.

@@ -1,7 +1,7 @@
 //! Transfers a license to another user, together with the seat.
 
 use common::{
-    Activation, Assignment, FreedFor, License, LicenseAssignment, LicenseId, Timestamp,
+    Activation, Assignment, FreedFor, License, LicenseAssignment, LicenseId, NewUser, Timestamp,
     TransferLicense, User,
 };
 
@@ -86,7 +86,7 @@ async fn lock_users(
         Some(id) => stored_users::lock(change, scope, id).await?,
         None => None,
     };
-    let (is_new, to) = users::ensure(change, to_user_id).await?;
+    let (is_new, to) = users::ensure(change, to_user_id, NewUser::default()).await?;
     Ok((from, is_new, to))
 }
 

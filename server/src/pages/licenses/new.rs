@@ -10,6 +10,7 @@ use super::show::{ShowQuery, show};
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
+use crate::ops::outcome::Outcome;
 use crate::ops::user_lookup::{self, TypedUsers};
 use crate::ops::view::View;
 use crate::pages::catalog::{Catalog, chosen_plan};
@@ -61,9 +62,7 @@ impl NewForm {
             expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
             typed = user_lookup::several(view, "users", &self.users).await,
         }
-        let new =
-            CreateLicense { plan_id, expires_in_days, expires_at: None, name, metadata: None };
-        Ok((new, typed))
+        Ok((CreateLicense { expires_in_days, name, plan_id, ..CreateLicense::default() }, typed))
     }
 
     /// Asks before it creates users.
@@ -121,8 +120,9 @@ pub async fn create(
     let created = Box::pin(async {
         let (new, typed) = fields.read(visitor.view()).await?;
         fields.ask(&typed)?;
-        let create =
-            async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
+        let create = async |change| {
+            licenses::create_through_the_day(change, new).await.map(|it| it.record().id)
+        };
         let id: LicenseId = visitor.create(idempotency, &fields, create).await?;
         Ok((id, assign_all(&visitor, id, typed.ids).await))
     });

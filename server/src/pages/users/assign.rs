@@ -13,8 +13,7 @@ use crate::pages::catalog::chosen_plan;
 use crate::pages::licenses::notice_of_assignment;
 use crate::pages::{Editor, FormState, Notice};
 
-/// Creates a license, then assigns it. Sent again, the form creates no second license and only makes
-/// up for an assignment that was interrupted.
+/// Creates a license of the user. Sent again, the form creates no second one.
 pub async fn create_license(
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
@@ -23,19 +22,13 @@ pub async fn create_license(
     let user_id = users::get(visitor.view(), id).await?.external_id;
     let created = Box::pin(async {
         let plan_id = chosen_plan(&fields.plan_id)?;
-        let new = CreateLicense {
-            plan_id,
-            expires_in_days: None,
-            expires_at: None,
-            name: None,
-            metadata: None,
+        let first = fields.first.is_some();
+        let assign_to = Some(AssignLicense { first, ..AssignLicense::to(user_id) });
+        let new = CreateLicense { assign_to, plan_id, ..CreateLicense::default() };
+        let create = async |change| {
+            licenses::create_through_the_day(change, new).await.map(|it| it.record().id)
         };
-        let create =
-            async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
-        let license: LicenseId = visitor.create(idempotency, &fields, create).await?;
-        let change = visitor.change(None).await?;
-        let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
-        licenses::assign(change, license, new).await?;
+        let _: LicenseId = visitor.create(idempotency, &fields, create).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::LicenseCreatedFor))
     });
     let created = created.await;
