@@ -12,6 +12,7 @@ mod resolve;
 mod same_name;
 mod search;
 mod shown;
+mod terms;
 mod values;
 mod whole;
 
@@ -31,6 +32,11 @@ pub use same_name::{SameNameFlags, refuse_taken_name};
 pub use search::{Purpose, all, named};
 pub use shown::{
     Card, Cells, Shown, card, choose, columns, list, one, record_choice, several, table, written,
+};
+pub(crate) use terms::plan_term_fields;
+pub use terms::{
+    LICENSE_TERM_FIELDS, TermFlags, days_in_words, grace_in_words, idle_in_words, lease_in_words,
+    term_changes, term_rows,
 };
 pub use values::{
     Edit, IdempotencyKey, changed_features, cleared, external_id, features, is_empty,

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
+use crate::terms::{clearable, with_terms};
 use crate::{
-    ExpiresFrom, ExpiresInDays, Features, GraceDays, Line, MaxLeaseSeconds, MaxSeats, Name, PlanId,
-    ProductId, SeatIdleMinutes, Timestamp,
+    ExpiresFrom, ExpiresInDays, Features, Line, MaxSeats, Name, PlanId, PlanTerms, ProductId,
+    Timestamp,
 };
 
 /// A product.
@@ -37,19 +38,12 @@ pub struct Plan {
     pub features: Features,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Idle time in minutes, after which another user may take over the seat. Null if users keep
-    /// their seats.
-    #[serde(default)]
-    pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    /// Days past its end in which a license is still valid. Null for none.
-    #[serde(default)]
-    pub grace_days: Option<GraceDays>,
+    #[serde(flatten)]
+    #[cfg_attr(feature = "server", sqlx(flatten))]
+    pub terms: PlanTerms,
     /// Start of the days of `expiresInDays`. Null for the creation of the license.
     #[serde(default)]
     pub expires_from: Option<ExpiresFrom>,
-    /// Maximum duration of a lease in seconds. Null if applications get no leases.
-    #[serde(default)]
-    pub max_lease_seconds: Option<MaxLeaseSeconds>,
 }
 
 /// The body of `POST /api/v1/admin/products`.
@@ -74,67 +68,52 @@ pub struct UpdateProduct {
 
 string_enum! {
     /// The fields of a product that can be cleared.
-    ProductField, "description", inline {
+    ProductField, inline {
         Description = "description",
     }
 }
 
-/// The body of `POST /api/v1/admin/plans`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CreatePlan {
-    pub product_id: ProductId,
-    pub name: Name,
-    pub description: Option<Line>,
-    pub max_seats: Option<MaxSeats>,
-    pub expires_in_days: Option<ExpiresInDays>,
-    pub features: Option<Features>,
-    /// Requires at most 10,000 seats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace_days: Option<GraceDays>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_from: Option<ExpiresFrom>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_lease_seconds: Option<MaxLeaseSeconds>,
+with_terms! {
+    /// The body of `POST /api/v1/admin/plans`.
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    pub struct CreatePlan {
+        pub product_id: ProductId,
+        pub name: Name,
+        pub description: Option<Line>,
+        pub max_seats: Option<MaxSeats>,
+        pub expires_in_days: Option<ExpiresInDays>,
+        pub features: Option<Features>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub expires_from: Option<ExpiresFrom>,
+    }
 }
 
-/// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct UpdatePlan {
-    pub name: Option<Name>,
-    pub description: Option<Line>,
-    pub max_seats: Option<MaxSeats>,
-    pub expires_in_days: Option<ExpiresInDays>,
-    pub features: Option<Features>,
-    /// Requires at most 10,000 seats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace_days: Option<GraceDays>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_from: Option<ExpiresFrom>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_lease_seconds: Option<MaxLeaseSeconds>,
-    /// Fields to set to null.
-    pub clear: Option<Vec<PlanField>>,
+with_terms! {
+    /// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    pub struct UpdatePlan {
+        pub name: Option<Name>,
+        pub description: Option<Line>,
+        pub max_seats: Option<MaxSeats>,
+        pub expires_in_days: Option<ExpiresInDays>,
+        pub features: Option<Features>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub expires_from: Option<ExpiresFrom>,
+        /// Fields to set to null.
+        pub clear: Option<Vec<PlanField>>,
+    }
 }
 
-string_enum! {
+clearable! {
     /// The fields of a plan that can be cleared.
-    PlanField,
-    "one of description, maxSeats, expiresInDays, seatIdleMinutes, graceDays, expiresFrom, \
-     maxLeaseSeconds", inline {
+    PlanField {
         Description = "description",
         MaxSeats = "maxSeats",
         ExpiresInDays = "expiresInDays",
-        SeatIdleMinutes = "seatIdleMinutes",
-        GraceDays = "graceDays",
         ExpiresFrom = "expiresFrom",
-        MaxLeaseSeconds = "maxLeaseSeconds",
     }
 }

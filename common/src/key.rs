@@ -14,7 +14,7 @@ use crate::{KeyId, Name, OverlapSeconds, TenantId, Timestamp};
 
 string_enum! {
     /// Role of a key.
-    Role, "one of validate, read, admin" {
+    Role {
         /// Validates users, claims licenses, gets leases and releases floating seats. The role for
         /// a key that you ship in an application.
         Validate = "validate",
@@ -27,7 +27,7 @@ string_enum! {
 
 string_enum! {
     /// Mode of a key: which of a tenant's two worlds it belongs to.
-    Mode, "one of live, test" {
+    Mode {
         Live = "live",
         Test = "test",
     }

@@ -81,7 +81,7 @@ pub use setting::{Invisible, setting, trimmed};
 pub use signing_key::{
     Jwk, PublicKey, RotateSigningKeys, SigningKey, SigningKeyState, SigningKeys,
 };
-pub use terms::{ExpiresFrom, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
+pub use terms::{ExpiresFrom, PlanTerms, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
 pub use user::{

@@ -5,15 +5,15 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
+use crate::terms::{clearable, with_terms};
 use crate::{
-    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, GraceDays, LicenseId, Line,
-    MaxLeaseSeconds, MaxSeats, Metadata, MetadataPatch, Name, NewUser, Open, PlanId, ProductId,
-    SeatIdleMinutes, Terms, Timestamp, UserId,
+    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, Line, MaxSeats,
+    Metadata, MetadataPatch, Name, NewUser, Open, PlanId, ProductId, Terms, Timestamp, UserId,
 };
 
 string_enum! {
     /// The status of a license. Only an administrator changes it; passing `expiresAt` does not.
-    Status, "one of active, suspended, revoked, expired" {
+    Status {
         Active = "active",
         Suspended = "suspended",
         Revoked = "revoked",
@@ -51,7 +51,7 @@ impl<S> License<S> {
 
 string_enum! {
     /// State of a license for validations, from its status, its end and its days of grace.
-    LicenseState, "one of active, suspended, revoked, expired, grace" {
+    LicenseState {
         Active = "active",
         Suspended = "suspended",
         Revoked = "revoked",
@@ -332,55 +332,44 @@ pub struct SetStatus {
     pub status: Status,
 }
 
-/// The body of `PATCH /api/v1/admin/licenses/{id}`. Absent members stay as they are.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct UpdateLicense {
-    /// Maximum number of seats. A limit below the number of held seats frees none, but prevents new
-    /// ones.
-    pub max_seats: Option<MaxSeats>,
-    /// End of the license. A license that starts with its first validation then no longer does.
-    pub expires_at: Option<Timestamp>,
-    pub features: Option<Features>,
-    pub name: Option<Name>,
-    /// Replaces the metadata. At most 16 KiB as compact JSON and 32 levels, without NUL characters.
-    pub metadata: Option<Metadata>,
-    /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes one,
-    /// and all others stay. Cannot be combined with `metadata`.
-    pub merge_metadata: Option<MetadataPatch>,
-    /// Idle time in minutes, after which another user may take over a seat. No seat is idle before
-    /// this time has passed since the change. Requires at most 10,000 seats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seat_idle_minutes: Option<SeatIdleMinutes>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace_days: Option<GraceDays>,
-    /// Makes the license start with its first validation, and end this number of days later. Fails
-    /// while a user holds a seat. Cannot be combined with `expiresAt`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub starts_with_days: Option<ExpiresInDays>,
-    /// Maximum duration of new leases in seconds. Running leases stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_lease_seconds: Option<MaxLeaseSeconds>,
-    /// Applies a plan, which may belong to another product or be the present one. The license takes
-    /// its limit, features and terms, except for those in this request. Its end stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan_id: Option<PlanId>,
-    /// Fields to set to null.
-    pub clear: Option<Vec<LicenseField>>,
+with_terms! {
+    /// The body of `PATCH /api/v1/admin/licenses/{id}`. Absent members stay as they are.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    pub struct UpdateLicense {
+        /// Maximum number of seats. A limit below the number of held seats frees none, but prevents
+        /// new ones.
+        pub max_seats: Option<MaxSeats>,
+        /// End of the license. A license that starts with its first validation then no longer does.
+        pub expires_at: Option<Timestamp>,
+        pub features: Option<Features>,
+        pub name: Option<Name>,
+        /// Replaces the metadata. At most 16 KiB as compact JSON and 32 levels, without NUL
+        /// characters.
+        pub metadata: Option<Metadata>,
+        /// Changes the metadata as in RFC 7396: given members replace existing ones, null removes
+        /// one, and all others stay. Cannot be combined with `metadata`.
+        pub merge_metadata: Option<MetadataPatch>,
+        /// Makes the license start with its first validation, and end this number of days later.
+        /// Fails while a user holds a seat. Cannot be combined with `expiresAt`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub starts_with_days: Option<ExpiresInDays>,
+        /// Applies a plan, which may belong to another product or be the present one. The license
+        /// takes its limit, features and terms, except for those in this request. Its end stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub plan_id: Option<PlanId>,
+        /// Fields to set to null.
+        pub clear: Option<Vec<LicenseField>>,
+    }
 }
 
-string_enum! {
+clearable! {
     /// The fields of a license that can be cleared.
-    LicenseField,
-    "one of maxSeats, expiresAt, name, metadata, seatIdleMinutes, graceDays, maxLeaseSeconds",
-    inline {
+    LicenseField {
         MaxSeats = "maxSeats",
         ExpiresAt = "expiresAt",
         Name = "name",
         Metadata = "metadata",
-        SeatIdleMinutes = "seatIdleMinutes",
-        GraceDays = "graceDays",
-        MaxLeaseSeconds = "maxLeaseSeconds",
     }
 }

@@ -10,7 +10,7 @@ use crate::{Invalid, SigningKeyId, Timestamp};
 
 string_enum! {
     /// State of a signing key.
-    SigningKeyState, "one of standby, active, retired" {
+    SigningKeyState {
         /// The next rotation makes it active.
         Standby = "standby",
         /// licd signs leases with it.

@@ -3,11 +3,14 @@
 /// Defines an enum whose variants are the same strings on the wire, in a column and on a command
 /// line. Reading accepts exactly these strings. An enum that shares words with another one is
 /// `inline` in the OpenAPI document, because generated clients in Go have all named words in one
-/// namespace.
+/// namespace. The rule for invalid strings lists all words, unless another one is given.
 macro_rules! string_enum {
+    (@rule [$rule:literal] $($word:literal),*) => { $rule };
+    (@rule [] $only:literal) => { $only };
+    (@rule [] $first:literal $(, $more:literal)+) => { concat!("one of ", $first $(, ", ", $more)+) };
     (
         $(#[doc = $doc:literal])*
-        $name:ident, $what:literal $(, $inline:ident)? {
+        $name:ident $(, $rule:literal)? $(, $inline:ident)? {
             $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal,)*
         }
     ) => {
@@ -30,6 +33,12 @@ macro_rules! string_enum {
             }
         }
 
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
@@ -42,7 +51,7 @@ macro_rules! string_enum {
             fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
                 match text {
                     $($word => Ok(Self::$variant),)*
-                    _ => Err($crate::Invalid($what)),
+                    _ => Err($crate::Invalid($crate::string_enum::string_enum!(@rule [$($rule)?] $($word),*))),
                 }
             }
         }
@@ -60,7 +69,7 @@ macro_rules! string_enum {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($what)
+                        f.write_str($crate::string_enum::string_enum!(@rule [$($rule)?] $($word),*))
                     }
 
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {

@@ -94,7 +94,7 @@ pub struct UpdateUser {
 
 string_enum! {
     /// The fields of a user that can be cleared.
-    UserField, "one of email, name, metadata", inline {
+    UserField, inline {
         Email = "email",
         Name = "name",
         Metadata = "metadata",

@@ -98,7 +98,7 @@ pub struct InvalidAnswer {
 
 string_enum! {
     /// Reason why a user is not licensed. Later versions may have more.
-    Reason, "one of no_license, expired, revoked, suspended, exceeded_seats, user_not_found" {
+    Reason {
         /// No license is assigned to the user.
         NoLicense = "no_license",
         Expired = "expired",

@@ -14,7 +14,7 @@ use crate::{
 
 string_enum! {
     /// State of a webhook.
-    WebhookState, "one of healthy, failing, disabled" {
+    WebhookState {
         /// The receiver accepts events.
         Healthy = "healthy",
         /// The receiver accepted no event in the last attempts. licd retries.
@@ -230,7 +230,7 @@ pub struct UpdateWebhook {
 
 string_enum! {
     /// A member of a webhook that may be null.
-    WebhookField, "one of description, types", inline {
+    WebhookField, inline {
         Description = "description",
         Types = "types",
     }

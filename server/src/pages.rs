@@ -28,6 +28,7 @@ pub mod products;
 mod question;
 pub mod refusals;
 pub mod sign_in;
+mod terms;
 mod user_lookup;
 pub mod users;
 mod visitor;
@@ -37,7 +38,9 @@ pub use errors::{form_opened, refuse_cross_site, render};
 pub use visitor::{Viewer, front_door, home};
 
 // What most pages are made of.
-use fields::{LeaseTime, all, cleared, email, end_of_day, last_day, once, optional, required};
+use fields::{
+    LeaseTime, all, cleared, email, end_of_day, given, last_day, once, optional, required,
+};
 use form::{FormError, FormState, Stop};
 use html::page;
 use layout::{Done, Layout, Notice};

@@ -17,7 +17,7 @@ mod transfer;
 mod update;
 pub mod usage;
 
-use common::{LicenseState, Metadata, Name, Status, Terms, Timestamp};
+use common::{LicenseState, Metadata, Name, PlanTerms, Status, Terms, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
@@ -34,10 +34,6 @@ const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used 
 /// The member of a new license that waits for its first validation.
 const STARTS_WITH: &str = "startsWithDays";
 const GRACE: &str = "graceDays";
-/// Behind the others, so that columns keep their places.
-const TERM_FIELDS: &str = "seatIdleMinutes=/terms/seatIdleMinutes graceDays=/terms/graceDays \
-    startsWithDays=/terms/startsWithDays maxLeaseSeconds=/terms/maxLeaseSeconds";
-
 /// A license that was just made or changed.
 impl Shown for ApiRecord<License> {
     const CELLS: Cells<Self> = &[
@@ -46,7 +42,7 @@ impl Shown for ApiRecord<License> {
         (Column::kept("STATUS"), |it, ctx, _| {
             let grace_days =
                 it.member(GRACE).and_then(|days| serde_json::from_value(days.clone()).ok());
-            status_cell(it, &Terms { grace_days, ..Terms::default() }, ctx.now)
+            status_cell(it, &PlanTerms { grace_days, ..PlanTerms::default() }.into(), ctx.now)
         }),
         (Column::new("SEATS", 3), |it, _, _| TextCell::text(seats(it.max_seats))),
         (Column::new("EXPIRES", 2), |it, ctx, _| match it.member(STARTS_WITH) {

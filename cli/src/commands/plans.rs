@@ -3,13 +3,16 @@
 mod apply;
 
 use common::{
-    CreatePlan, ExpiresFrom, Feature, Features, Line, MaxLeaseSeconds, MaxSeats, Name, Plan,
-    PlanField, Product, Terms, UpdatePlan,
+    CreatePlan, ExpiresFrom, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
+    UpdatePlan,
 };
 
 use crate::commands::prelude::*;
-use crate::noun::{Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, cleared, is_empty};
-use crate::output::{Days, Grace, IdleTime, LeaseTime};
+use crate::noun::{
+    Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, TermFlags, days_in_words, grace_in_words,
+    idle_in_words, is_empty, lease_in_words, plan_term_fields, term_rows,
+};
+use crate::output::Days;
 
 impl Shown for ApiRecord<Plan> {
     const CELLS: Cells<Self> = &[
@@ -22,29 +25,24 @@ impl Shown for ApiRecord<Plan> {
         (Column::new("VALID FOR", 4), |it, _, _| valid_for(it)),
         (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
         (Column::sparse("SEAT IDLE"), |it, _, _| {
-            let idle = it.seat_idle_minutes.map(|idle| minutes_in_words(idle.get()));
-            TextCell::text(idle.unwrap_or_default())
+            TextCell::text(it.terms.seat_idle_minutes.map_or_else(String::new, idle_in_words))
         }),
         (Column::sparse("GRACE"), |it, _, _| {
-            TextCell::text(it.grace_days.map_or_else(String::new, |it| days_in_words(it.get())))
+            TextCell::text(it.terms.grace_days.map_or_else(String::new, grace_in_words))
         }),
         (Column::sparse("OFFLINE"), |it, _, _| {
-            TextCell::text(it.max_lease_seconds.map_or_else(String::new, lease_in_words))
+            TextCell::text(it.terms.max_lease_seconds.map_or_else(String::new, lease_in_words))
         }),
         (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
-    const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \
-        createdAt updatedAt seatIdleMinutes graceDays expiresFrom maxLeaseSeconds";
+    const FIELDS: &'static str = concat!(
+        "id productId name description maxSeats expiresInDays features createdAt updatedAt ",
+        plan_term_fields!()
+    );
     const HAS_NAMES: bool = true;
 
     fn card(&self, ctx: &Context, names: &NameIndex) -> Card {
         let product = format!("{} ({})", names.product(self.product_id), self.product_id);
-        let terms = Terms {
-            seat_idle_minutes: self.seat_idle_minutes,
-            grace_days: self.grace_days,
-            starts_with_days: None,
-            max_lease_seconds: self.max_lease_seconds,
-        };
         let mut card = vec![
             ("plan", TextCell::text(self.name.as_str())),
             ("id", TextCell::of(self.id)),
@@ -56,7 +54,7 @@ impl Shown for ApiRecord<Plan> {
             ("created", TextCell::past(self.created_at, ctx.now)),
             ("updated", TextCell::past(self.updated_at, ctx.now)),
         ];
-        card.splice(6..6, term_rows(&terms));
+        card.splice(6..6, term_rows(&self.terms));
         card
     }
 }
@@ -121,15 +119,8 @@ pub struct CreateArgs {
     /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// Free seats whose users were not validated for this long, such as 30d [default: seats stay]
-    #[arg(long, value_name = "SPAN")]
-    seat_idle: Option<IdleTime>,
-    /// Grace period of licenses past their end, such as 14d [default: none]
-    #[arg(long, value_name = "SPAN")]
-    grace: Option<Grace>,
-    /// Maximum duration of offline leases, such as 30d [default: no leases]
-    #[arg(long, value_name = "SPAN")]
-    max_lease: Option<LeaseTime>,
+    #[command(flatten)]
+    terms: TermFlags,
     /// Whether the days count from the creation or the first validation [default: creation]
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
@@ -158,15 +149,8 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// Free seats of new licenses whose users were not validated for this long, or none
-    #[arg(long, value_name = "SPAN or none")]
-    seat_idle: Option<Edit<IdleTime>>,
-    /// Grace period of new licenses past their end, such as 14d, or none
-    #[arg(long, value_name = "SPAN or none")]
-    grace: Option<Edit<Grace>>,
-    /// Maximum duration of offline leases of new licenses, or none
-    #[arg(long, value_name = "SPAN or none")]
-    max_lease: Option<Edit<LeaseTime>>,
+    #[command(flatten)]
+    terms: TermFlags,
     /// Whether the days of new licenses count from the creation or the first validation
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
@@ -242,16 +226,12 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     };
     let name = ctx.prompts.given_or_text(args.name, "Name of the plan", "--name")?;
     let body = CreatePlan {
-        product_id: product.id,
-        name,
         description: args.description,
         max_seats: args.max_seats,
         expires_in_days: args.expires_in.map(Days::get),
         features,
-        seat_idle_minutes: args.seat_idle.map(IdleTime::get),
-        grace_days: args.grace.map(Grace::get),
         expires_from: args.expires_from,
-        max_lease_seconds: args.max_lease.map(LeaseTime::get),
+        ..CreatePlan::new(product.id, name).with_terms(args.terms.terms())
     };
     if args.same_name.looks() {
         let known = noun::plans(ctx, Some(product.id)).await?;
@@ -274,18 +254,13 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         max_seats: Edit::value(&args.max_seats),
         expires_in_days: Edit::value(&args.expires_in).map(Days::get),
         features: noun::changed_features(&args.features)?,
-        seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
-        grace_days: Edit::value(&args.grace).map(Grace::get),
         expires_from: args.expires_from,
-        max_lease_seconds: Edit::value(&args.max_lease).map(LeaseTime::get),
-        clear: cleared([
+        clear: args.terms.cleared([
             Edit::clears(&args.description, PlanField::Description),
             Edit::clears(&args.max_seats, PlanField::MaxSeats),
             Edit::clears(&args.expires_in, PlanField::ExpiresInDays),
-            Edit::clears(&args.seat_idle, PlanField::SeatIdleMinutes),
-            Edit::clears(&args.grace, PlanField::GraceDays),
-            Edit::clears(&args.max_lease, PlanField::MaxLeaseSeconds),
         ]),
+        ..UpdatePlan::default().with_terms(args.terms.terms())
     };
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl plans update --help"));
@@ -323,42 +298,6 @@ fn valid_for(plan: &Plan) -> TextCell {
         Some(days) => TextCell::text(format!("{}{from}", days_in_words(days.get()))),
         None => TextCell::text("no expiry"),
     }
-}
-
-fn days_in_words(days: i32) -> String {
-    if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
-}
-
-fn lease_in_words(lease: MaxLeaseSeconds) -> String {
-    match lease.get() {
-        seconds if seconds % 60 == 0 => minutes_in_words(seconds / 60),
-        seconds => format!("{seconds} s"),
-    }
-}
-
-fn minutes_in_words(minutes: i32) -> String {
-    match minutes {
-        minutes if minutes % 1440 == 0 => days_in_words(minutes / 1440),
-        minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
-        minutes => format!("{minutes} min"),
-    }
-}
-
-/// The rows of a card for terms that are set.
-pub fn term_rows(terms: &Terms) -> Vec<(&'static str, TextCell)> {
-    let mut rows = Vec::new();
-    if let Some(idle) = terms.seat_idle_minutes {
-        let idle = minutes_in_words(idle.get());
-        let idle = format!("floating: free after {idle} unused");
-        rows.push(("seats", TextCell::text(idle)));
-    }
-    if let Some(days) = terms.grace_days {
-        rows.push(("grace", TextCell::text(days_in_words(days.get()))));
-    }
-    if let Some(lease) = terms.max_lease_seconds {
-        rows.push(("offline", TextCell::text(format!("at most {}", lease_in_words(lease)))));
-    }
-    rows
 }
 
 /// Features as flags take them.

@@ -7,9 +7,9 @@ mod transfer;
 
 use chrono::Duration;
 use common::{
-    ActivationId, AssignmentId, CreateLicense, ExpiresFrom, ExpiresInDays, License,
-    LicenseAssignment, LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats,
-    Plan, PlanId, ProductId, Status, Terms, Timestamp,
+    ActivationId, AssignmentId, CreateLicense, ExpiresFrom, License, LicenseAssignment,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, Plan, PlanId,
+    ProductId, Status, Terms, Timestamp,
 };
 
 use super::change::{Change, Events};
@@ -36,12 +36,6 @@ pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 
 fn unknown_plan() -> Error {
     Error::unknown("planId", "plan")
-}
-
-/// Returns the terms that a license takes from its plan.
-fn terms_of(plan: &Plan, starts_with_days: Option<ExpiresInDays>) -> Terms {
-    let Plan { seat_idle_minutes, grace_days, max_lease_seconds, .. } = *plan;
-    Terms { seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds }
 }
 
 /// Maximum count of users without a seat, because a license may have a million.
@@ -110,7 +104,7 @@ fn of_plan(
 ) -> LicenseDetails {
     let days = new.expires_in_days.or(plan.expires_in_days);
     let waits = plan.expires_from == Some(ExpiresFrom::FirstValidation) && new.expires_at.is_none();
-    let terms = terms_of(&plan, days.filter(|_| waits));
+    let terms = Terms { of_plan: plan.terms, starts_with_days: days.filter(|_| waits) };
     let days = days.filter(|_| !waits);
     let end_of_days = days.map(|days| end_of_days(now.plus(Duration::days(days.get().into()))));
     let license = License {

@@ -1,19 +1,18 @@
 //! Updates of single members of a record: set, cleared, or unchanged.
 
-use std::fmt::Display;
-
 use common::{MaxSeats, Metadata, MetadataPatch, SeatIdleMinutes, Terms};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::Error;
 
 /// Fails if an update both sets and clears a member. Called before any lookup, because such a
 /// request is invalid in every state.
-pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
-    clear: &[F],
-    given: &[(F, bool)],
-) -> Result<(), Error> {
-    match given.iter().find(|(field, given)| *given && clear.contains(field)) {
-        Some((field, _)) => {
+pub fn refuse_contradictions(update: &impl Serialize) -> Result<(), Error> {
+    let update = serde_json::to_value(update).map_err(|_| Error::Internal)?;
+    let cleared = update["clear"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    match cleared.into_iter().find(|field| !update[*field].is_null()) {
+        Some(field) => {
             Err(Error::invalid("clear", format!("{field} cannot be both set and cleared")))
         }
         None => Ok(()),

@@ -14,7 +14,7 @@ const NOT_FOUND: Error = Error::NotFound("plan");
 const IN_USE: Error = Error::Conflict("Only a plan without licenses can be deleted");
 
 pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let (scope, now, terms) = (change.scope(), change.now, new.terms());
     let plan = Plan {
         id: PlanId::new(now),
         product_id: new.product_id,
@@ -25,12 +25,10 @@ pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>
         features: new.features.unwrap_or_default(),
         created_at: now,
         updated_at: now,
-        seat_idle_minutes: new.seat_idle_minutes,
-        grace_days: new.grace_days,
+        terms,
         expires_from: new.expires_from,
-        max_lease_seconds: new.max_lease_seconds,
     };
-    check_floating(plan.seat_idle_minutes, plan.max_seats)?;
+    check_floating(terms.seat_idle_minutes, plan.max_seats)?;
     let unknown = Error::unknown("productId", "product");
     plans::insert(&mut change, scope, &plan).await.map_err(on_broken_reference(unknown))?;
     let event = NewEvent::plan_created(&plan);
@@ -59,17 +57,9 @@ pub async fn update(
     update: UpdatePlan,
 ) -> Result<Changed<Plan>, Error> {
     let scope = change.scope();
+    refuse_contradictions(&update)?;
+    let terms = update.terms();
     let clear = update.clear.unwrap_or_default();
-    let given = [
-        (PlanField::Description, update.description.is_some()),
-        (PlanField::MaxSeats, update.max_seats.is_some()),
-        (PlanField::ExpiresInDays, update.expires_in_days.is_some()),
-        (PlanField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
-        (PlanField::GraceDays, update.grace_days.is_some()),
-        (PlanField::ExpiresFrom, update.expires_from.is_some()),
-        (PlanField::MaxLeaseSeconds, update.max_lease_seconds.is_some()),
-    ];
-    refuse_contradictions(&clear, &given)?;
     let before = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut plan = before.clone();
@@ -80,13 +70,9 @@ pub async fn update(
     update_member(&mut plan.max_seats, update.max_seats, cleared(PlanField::MaxSeats));
     let days = &mut plan.expires_in_days;
     update_member(days, update.expires_in_days, cleared(PlanField::ExpiresInDays));
-    let idle = &mut plan.seat_idle_minutes;
-    update_member(idle, update.seat_idle_minutes, cleared(PlanField::SeatIdleMinutes));
-    update_member(&mut plan.grace_days, update.grace_days, cleared(PlanField::GraceDays));
     update_member(&mut plan.expires_from, update.expires_from, cleared(PlanField::ExpiresFrom));
-    let lease = &mut plan.max_lease_seconds;
-    update_member(lease, update.max_lease_seconds, cleared(PlanField::MaxLeaseSeconds));
-    check_floating(plan.seat_idle_minutes, plan.max_seats)?;
+    plan.terms.update(terms, &clear);
+    check_floating(plan.terms.seat_idle_minutes, plan.max_seats)?;
     if plan == before {
         return Ok(change.commit(Changed(plan), Events::none()).await?);
     }

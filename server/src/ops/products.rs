@@ -41,8 +41,8 @@ pub async fn update(
     update: UpdateProduct,
 ) -> Result<Changed<Product>, Error> {
     let scope = change.scope();
+    refuse_contradictions(&update)?;
     let clear = update.clear.unwrap_or_default();
-    refuse_contradictions(&clear, &[(ProductField::Description, update.description.is_some())])?;
     let before = products::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut product = before.clone();

@@ -181,13 +181,8 @@ pub async fn update(
     update: UpdateUser,
 ) -> Result<Changed<User>, Error> {
     let scope = change.scope();
+    refuse_contradictions(&update)?;
     let clear = update.clear.unwrap_or_default();
-    let given = [
-        (UserField::Email, update.email.is_some()),
-        (UserField::Name, update.name.is_some()),
-        (UserField::Metadata, update.metadata.is_some()),
-    ];
-    refuse_contradictions(&clear, &given)?;
     let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut user = before.clone();

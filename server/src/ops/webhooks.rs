@@ -190,12 +190,8 @@ pub async fn update(
     update: UpdateWebhook,
 ) -> Result<Changed<Webhook>, Error> {
     let (scope, now, keys) = (change.scope(), change.now, &sender.secrets);
+    refuse_contradictions(&update)?;
     let clear = update.clear.unwrap_or_default();
-    let given = [
-        (WebhookField::Description, update.description.is_some()),
-        (WebhookField::Types, update.types.is_some()),
-    ];
-    refuse_contradictions(&clear, &given)?;
     let before = webhooks::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let seen = read(&mut change, keys, id).await?;
     change.check(&seen)?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use common::{Feature, Features, Invalid, Line, MaxLeaseSeconds, Timestamp};
+use serde::Serialize;
 
 use crate::error::Error;
 
@@ -126,8 +127,13 @@ pub fn features(field: &str, text: &str, known: &Features) -> Result<Features, E
     Features::new(features).map_err(|_| Error::invalid(field, rule))
 }
 
-/// The members that an update clears: those whose field is empty.
-pub fn cleared<F: Copy, const N: usize>(fields: [(F, bool); N]) -> Option<Vec<F>> {
-    let empty = fields.into_iter().filter(|(_, is_empty)| *is_empty);
-    Some(empty.map(|(field, _)| field).collect())
+/// The members that an update clears: those of these fields that the form leaves empty.
+pub fn cleared<F: Copy + AsRef<str>>(fields: &[F], sent: &impl Serialize) -> Option<Vec<F>> {
+    let sent = serde_json::to_value(sent).unwrap_or_default();
+    Some(fields.iter().copied().filter(|field| sent[field.as_ref()].is_null()).collect())
+}
+
+/// The text of a field that the form must have. A field that is left out does not mean an empty one.
+pub fn given<'a>(field: &str, text: &'a Option<String>) -> Result<&'a str, Error> {
+    text.as_deref().ok_or_else(|| Error::invalid(field, format!("{field} is missing.")))
 }

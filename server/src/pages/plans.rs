@@ -3,14 +3,15 @@
 use askama::Template;
 use axum::response::Response;
 use common::{
-    CreatePlan, ExpiresFrom, Feature, Features, Line, Plan, PlanField, PlanId, Product, ProductId,
-    UpdatePlan,
+    CreatePlan, ExpiresFrom, Feature, Features, Line, Plan, PlanField, PlanId, PlanTerms, Product,
+    ProductId, UpdatePlan,
 };
 use serde::{Deserialize, Serialize};
 
+use super::terms::{self, TermFields};
 use super::{
-    Editor, FormState, Layout, LeaseTime, Notice, Viewer, Visitor, all, cleared, counted,
-    edit_conflict, fields, filters, optional, page, required,
+    Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, edit_conflict,
+    fields, filters, optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -73,9 +74,8 @@ pub struct PlanForm {
     pub expires_in_days: String,
     /// One per line.
     pub features: String,
-    pub seat_idle_minutes: String,
-    pub grace_days: String,
-    pub max_lease: String,
+    #[serde(flatten)]
+    pub terms: TermFields,
     /// Checked: the days start with the first validation.
     pub starts_later: Option<String>,
 }
@@ -89,11 +89,7 @@ impl PlanForm {
             max_seats: plan.max_seats.map_or_else(String::new, |seats| seats.to_string()),
             expires_in_days: plan.expires_in_days.map_or_else(String::new, |days| days.to_string()),
             features: features.join("\n"),
-            seat_idle_minutes: plan.seat_idle_minutes.map_or_else(String::new, |it| it.to_string()),
-            grace_days: plan.grace_days.map_or_else(String::new, |days| days.to_string()),
-            max_lease: plan
-                .max_lease_seconds
-                .map_or_else(String::new, |it| LeaseTime(it).to_string()),
+            terms: TermFields::of(&plan.terms),
             starts_later: (plan.expires_from == Some(ExpiresFrom::FirstValidation))
                 .then(|| "true".to_owned()),
         }
@@ -105,6 +101,9 @@ impl PlanForm {
 
     /// Reads the fields of a plan that has these features.
     fn read(&self, product_id: ProductId, known: &Features) -> Result<CreatePlan, Error> {
+        // A field that is left out is an empty one, as those of the other members.
+        let mut terms = self.terms.clone();
+        terms.fill_in(&PlanTerms::default());
         all! {
             name = required("name", "The name", &self.name),
             description = optional("description", "The description", &self.description),
@@ -112,48 +111,31 @@ impl PlanForm {
             expires_in_days =
                 optional("expiresInDays", "The number of days", &self.expires_in_days),
             features = fields::features("features", &self.features, known),
-            seat_idle_minutes =
-                optional("seatIdleMinutes", "The number of minutes", &self.seat_idle_minutes),
-            grace_days = optional("graceDays", "The number of days", &self.grace_days),
-            max_lease = optional::<LeaseTime>("maxLease", "The time", &self.max_lease),
+            terms = terms.read(),
         }
         let expires_from = self.starts_later.as_ref().map(|_| ExpiresFrom::FirstValidation);
         Ok(CreatePlan {
-            product_id,
-            name,
             description,
             max_seats,
             expires_in_days,
             features: Some(features),
-            seat_idle_minutes,
-            grace_days,
             expires_from,
-            max_lease_seconds: max_lease.map(|time| time.0),
+            ..CreatePlan::new(product_id, name).with_terms(terms)
         })
     }
 
     fn update(&self, known: &Features) -> Result<UpdatePlan, Error> {
         let new = self.read(ProductId::default(), known)?;
-        let clear = cleared([
-            (PlanField::Description, new.description.is_none()),
-            (PlanField::MaxSeats, new.max_seats.is_none()),
-            (PlanField::ExpiresInDays, new.expires_in_days.is_none()),
-            (PlanField::SeatIdleMinutes, new.seat_idle_minutes.is_none()),
-            (PlanField::GraceDays, new.grace_days.is_none()),
-            (PlanField::ExpiresFrom, new.expires_from.is_none()),
-            (PlanField::MaxLeaseSeconds, new.max_lease_seconds.is_none()),
-        ]);
+        let (terms, clear) = (new.terms(), cleared(PlanField::ALL, &new));
         Ok(UpdatePlan {
             name: Some(new.name),
             description: new.description,
             max_seats: new.max_seats,
             expires_in_days: new.expires_in_days,
             features: new.features,
-            seat_idle_minutes: new.seat_idle_minutes,
-            grace_days: new.grace_days,
             expires_from: new.expires_from,
-            max_lease_seconds: new.max_lease_seconds,
             clear,
+            ..UpdatePlan::default().with_terms(terms)
         })
     }
 }

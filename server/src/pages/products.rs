@@ -88,8 +88,9 @@ impl ProductForm {
     }
 
     fn update(&self) -> Result<UpdateProduct, Error> {
-        let CreateProduct { name, description } = self.read()?;
-        let clear = cleared([(ProductField::Description, description.is_none())]);
+        let new = self.read()?;
+        let clear = cleared(ProductField::ALL, &new);
+        let CreateProduct { name, description } = new;
         Ok(UpdateProduct { name: Some(name), description, clear })
     }
 }

@@ -13,7 +13,8 @@ table! {
     fixed { product_id, created_at }
     changing {
         name, description, max_seats, expires_in_days, features: Json(&plan.features), updated_at,
-        seat_idle_minutes, grace_days, expires_from, max_lease_seconds,
+        seat_idle_minutes: plan.terms.seat_idle_minutes, grace_days: plan.terms.grace_days,
+        max_lease_seconds: plan.terms.max_lease_seconds, expires_from,
     }
     insert find lock update delete page names
 }

@@ -34,8 +34,8 @@ async fn a_plan_is_made_and_shown() {
         "updatedAt": "<time>",
         "seatIdleMinutes": null,
         "graceDays": null,
-        "expiresFrom": null,
-        "maxLeaseSeconds": null
+        "maxLeaseSeconds": null,
+        "expiresFrom": null
       }
     }
     "#);

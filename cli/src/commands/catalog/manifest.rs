@@ -116,10 +116,10 @@ impl Manifest {
                     max_seats: whole(plan.max_seats.as_ref()),
                     expires_in_days: whole(plan.expires_in_days.as_ref()),
                     features: Some(Edit::Set(plan.features.clone())),
-                    seat_idle_minutes: whole(plan.seat_idle_minutes.as_ref()),
-                    grace_days: whole(plan.grace_days.as_ref()),
+                    seat_idle_minutes: whole(plan.terms.seat_idle_minutes.as_ref()),
+                    grace_days: whole(plan.terms.grace_days.as_ref()),
                     expires_from: whole(plan.expires_from.as_ref()),
-                    max_lease_seconds: whole(plan.max_lease_seconds.as_ref()),
+                    max_lease_seconds: whole(plan.terms.max_lease_seconds.as_ref()),
                 });
             }
             let (name, description) = (product.name.clone(), product.description.as_ref());

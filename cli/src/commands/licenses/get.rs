@@ -4,10 +4,11 @@ use common::{LicenseAssignment, LicenseId, LicenseKey};
 use futures_util::TryStreamExt;
 
 use super::usage::{seats_in_use, table};
-use super::{FIELDS, LicenseArg, TERM_FIELDS, expires_cell, status_cell, with_its_state};
+use super::{FIELDS, LicenseArg, expires_cell, status_cell, with_its_state};
 use crate::client::{LicenseDetails, Usage};
-use crate::commands::plans::{joined, term_rows};
+use crate::commands::plans::joined;
 use crate::commands::prelude::*;
+use crate::noun::{LICENSE_TERM_FIELDS, term_rows};
 
 /// Maximum number of seats that are shown.
 const SHOWN_SEATS: usize = 25;
@@ -37,7 +38,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let mut card = card(ctx, &license, &usage, &names);
     card.extend(keys.map(|keys| ("license keys", TextCell::text(keys))));
     let mut view = View::new(&license, vec![license.id.to_string()])?
-        .fields(&[FIELDS, TERM_FIELDS])
+        .fields(&[FIELDS, LICENSE_TERM_FIELDS])
         .card(card);
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(holders);

@@ -4,11 +4,11 @@ use common::{ExternalId, LicenseState, Product, Seats};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
-use super::{FIELDS, TERM_FIELDS, expires_cell, status_cell, with_its_state};
+use super::{FIELDS, expires_cell, status_cell, with_its_state};
 use crate::client::LicenseWithSeats;
 use crate::commands::plans::{joined, seats};
 use crate::commands::prelude::*;
-use crate::noun::ListFlags;
+use crate::noun::{LICENSE_TERM_FIELDS, ListFlags};
 use crate::output::Span;
 
 const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
@@ -123,7 +123,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         license,
     };
     let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
-    let fields = format!("{FIELDS} productName planName {TERM_FIELDS}");
+    let fields = format!("{FIELDS} productName planName {LICENSE_TERM_FIELDS}");
     noun::print_or_collect(ctx, &args.flags, &fields, whole, pages).await?;
     Ok(View::printed())
 }

@@ -1,14 +1,14 @@
 //! `licctl licenses update`.
 
 use common::{
-    Feature, GraceDays, LicenseField, MaxSeats, Name, Plan, Status, Terms, UpdateLicense,
+    Feature, GraceDays, LicenseField, MaxSeats, Name, Plan, PlanTerms, Status, UpdateLicense,
 };
 
 use super::{GRACE, LicenseArg, with_name, with_state};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::prelude::*;
-use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
-use crate::output::{Days, Expiry, Grace, IdleTime, LeaseTime, Span};
+use crate::noun::{Edit, MetadataChange, MetadataFlags, TermFlags, is_empty};
+use crate::output::{Days, Expiry, Span};
 
 /// Change the plan, name, metadata, seats, expiry or features of a license
 ///
@@ -37,15 +37,8 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// Free seats whose users were not validated for this long, such as 30d, or none
-    #[arg(long, value_name = "SPAN or none")]
-    seat_idle: Option<Edit<IdleTime>>,
-    /// Grace period past the end, such as 14d, or none
-    #[arg(long, value_name = "SPAN or none")]
-    grace: Option<Edit<Grace>>,
-    /// Maximum duration of offline leases, such as 30d, or none
-    #[arg(long, value_name = "SPAN or none")]
-    max_lease: Option<Edit<LeaseTime>>,
+    #[command(flatten)]
+    terms: TermFlags,
     /// Start with the first validation, and end this long after it, such as 14d
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["expires_at", "expires_in"])]
     starts_with_days: Option<Days>,
@@ -68,22 +61,17 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
         features: noun::changed_features(&args.features)?,
         name: Edit::value(&args.name),
-        seat_idle_minutes: Edit::value(&args.seat_idle).map(IdleTime::get),
-        grace_days: Edit::value(&args.grace).map(Grace::get),
         starts_with_days: args.starts_with_days.map(Days::get),
-        max_lease_seconds: Edit::value(&args.max_lease).map(LeaseTime::get),
-        clear: cleared([
+        clear: args.terms.cleared([
             Edit::clears(&args.name, LicenseField::Name),
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
-            Edit::clears(&args.seat_idle, LicenseField::SeatIdleMinutes),
-            Edit::clears(&args.grace, LicenseField::GraceDays),
-            Edit::clears(&args.max_lease, LicenseField::MaxLeaseSeconds),
             args.no_metadata.then_some(LicenseField::Metadata),
         ]),
         metadata,
         merge_metadata,
         plan_id: plan.as_ref().map(|plan| plan.id),
+        ..UpdateLicense::default().with_terms(args.terms.terms())
     };
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl licenses update --help"));
@@ -105,7 +93,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         ctx.note(&format!("the status of license {} is still expired", license.id));
     }
     let grace_days = grace_after(&license, plan.as_ref(), &body);
-    let now = with_state(ctx, now, &Terms { grace_days, ..Terms::default() });
+    let now = with_state(ctx, now, &PlanTerms { grace_days, ..PlanTerms::default() }.into());
     let now = match grace_days {
         Some(days) => now.with_member("updatedAt", GRACE, days.get()),
         None => now,
@@ -124,7 +112,7 @@ fn grace_after(
 ) -> Option<GraceDays> {
     let is_cleared = body.clear.as_ref().is_some_and(|it| it.contains(&LicenseField::GraceDays));
     let kept = match plan {
-        Some(plan) => plan.grace_days,
+        Some(plan) => plan.terms.grace_days,
         None => before.terms.grace_days,
     };
     body.grace_days.or(kept.filter(|_| !is_cleared))
@@ -192,7 +180,8 @@ fn note_what_goes(
     if !lost.is_empty() {
         ctx.note(&format!("without the former {}: --feature keeps features", lost.join(", ")));
     }
-    let had = before.terms.grace_days.filter(|_| plan.grace_days.or(body.grace_days).is_none());
+    let had =
+        before.terms.grace_days.filter(|_| plan.terms.grace_days.or(body.grace_days).is_none());
     if let Some(days) = had {
         ctx.note(&format!("without the former {days} days of grace: --grace {days}d keeps them"));
     }

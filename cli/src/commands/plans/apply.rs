@@ -3,17 +3,15 @@
 
 use std::fmt::{self, Display};
 
-use clap::ValueEnum;
-use common::{
-    GraceDays, LicenseField, LicenseId, MaxSeats, Name, Plan, SeatIdleMinutes, Timestamp,
-    UpdateLicense,
-};
+use clap::builder::PossibleValuesParser;
+use common::{LicenseField, LicenseId, MaxSeats, Name, Plan, PlanTerms, Timestamp, UpdateLicense};
 use serde::Serialize;
 
-use super::{PlanArgs, days_in_words, given_or_chosen, lease_in_words, minutes_in_words, seats};
+use super::{PlanArgs, given_or_chosen, seats};
 use crate::bulk::for_each_item;
 use crate::client::LicenseWithSeats;
 use crate::commands::prelude::*;
+use crate::noun::term_changes;
 
 const COLUMNS: [Column; 4] = [
     Column::new("ID", 0),
@@ -32,21 +30,19 @@ pub struct ApplyArgs {
     #[command(flatten)]
     plan: PlanArgs,
     /// Field to apply (repeatable, or comma-separated) [default: all]
-    #[arg(long = "field", value_name = "FIELD", value_delimiter = ',')]
-    fields: Vec<Field>,
+    #[arg(long = "field", value_name = "FIELD", value_delimiter = ',', value_parser = field())]
+    fields: Vec<String>,
     /// Change licenses that lose something too
     #[arg(long)]
     with_losses: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "camelCase")]
-enum Field {
-    MaxSeats,
-    Features,
-    SeatIdleMinutes,
-    GraceDays,
-    MaxLeaseSeconds,
+const MAX_SEATS: &str = "maxSeats";
+const FEATURES: &str = "features";
+
+/// The fields that a plan gives to licenses.
+fn field() -> PossibleValuesParser {
+    PossibleValuesParser::new([&[MAX_SEATS, FEATURES], PlanTerms::NAMES].concat())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -83,7 +79,7 @@ pub async fn run(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let plan = given_or_chosen(ctx, &args.plan, Purpose::Write).await?;
     let of_plan = Query::default().with("planId", Some(plan.id));
     let licenses = ctx.client().await?.licenses().list(of_plan).await?;
-    let wanted = |field| args.fields.is_empty() || args.fields.contains(&field);
+    let wanted = |field: &str| args.fields.is_empty() || args.fields.iter().any(|it| it == field);
     let all = licenses.iter().map(|it| Difference::between(it, &plan, wanted));
     let mut all: Vec<_> = all.filter(|it| !it.changes.is_empty()).collect();
     for it in all.iter_mut().filter(|it| !it.losses.is_empty() && !args.with_losses) {
@@ -143,7 +139,7 @@ impl Difference {
     fn between(
         license: &ApiRecord<LicenseWithSeats>,
         plan: &Plan,
-        wanted: impl Fn(Field) -> bool,
+        wanted: impl Fn(&str) -> bool,
     ) -> Self {
         let mut it = Self {
             id: license.id,
@@ -154,37 +150,21 @@ impl Difference {
             body: UpdateLicense::default(),
             updated_at: license.updated_at,
         };
-        if wanted(Field::MaxSeats) {
+        if wanted(MAX_SEATS) {
             it.compare_seats(license, plan.max_seats);
         }
-        if wanted(Field::Features) {
+        if wanted(FEATURES) {
             it.compare_features(license, plan);
         }
-        let (was, now) = (license.terms.seat_idle_minutes, plan.seat_idle_minutes);
-        if wanted(Field::SeatIdleMinutes) && was != now {
-            let words = |time: Option<SeatIdleMinutes>| {
-                time.map_or_else(none, |time| minutes_in_words(time.get()))
-            };
-            // Who may float, and who may keep a seat, each lose something by the other.
-            let is_longer = was.zip(now).is_some_and(|(was, now)| was < now);
-            it.add(format!("idle time {} → {}", words(was), words(now)), !is_longer);
-            it.body.seat_idle_minutes = now;
-            it.clear(LicenseField::SeatIdleMinutes, now.is_none());
+        let mut changed = term_changes(&license.terms, &plan.terms);
+        changed.retain(|it| wanted(it.field));
+        let fields: Vec<&str> = changed.iter().map(|it| it.field).collect();
+        for absent in plan.terms.absent::<LicenseField>() {
+            it.clear(absent, fields.contains(&absent.as_str()));
         }
-        let (was, now) = (license.terms.grace_days, plan.grace_days);
-        if wanted(Field::GraceDays) && was != now {
-            let words =
-                |days: Option<GraceDays>| days.map_or_else(none, |days| days_in_words(days.get()));
-            it.add(format!("grace {} → {}", words(was), words(now)), now < was);
-            it.body.grace_days = now;
-            it.clear(LicenseField::GraceDays, now.is_none());
-        }
-        let (was, now) = (license.terms.max_lease_seconds, plan.max_lease_seconds);
-        if wanted(Field::MaxLeaseSeconds) && was != now {
-            let words = |time: Option<_>| time.map_or_else(none, lease_in_words);
-            it.add(format!("offline {} → {}", words(was), words(now)), now < was);
-            it.body.max_lease_seconds = now;
-            it.clear(LicenseField::MaxLeaseSeconds, now.is_none());
+        it.body = it.body.with_terms(plan.terms.only(&fields));
+        for change in changed {
+            it.add(change.sentence, change.is_loss);
         }
         it
     }
@@ -231,8 +211,4 @@ impl Difference {
 
 fn counted(count: usize) -> String {
     if count == 1 { "1 license".to_owned() } else { format!("{count} licenses") }
-}
-
-fn none() -> String {
-    "none".to_owned()
 }

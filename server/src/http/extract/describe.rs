@@ -1,7 +1,9 @@
 //! Sentences for the caller, from serde's errors: the field and its rule.
 
+use common::PlanTerms;
 use serde_path_to_error::{Path, Segment};
 
+use super::strict::BY_UPDATE;
 use crate::error::Error;
 
 /// Similarity from which two names mean the same, from 0 to 1.
@@ -60,8 +62,9 @@ impl<'a> UnknownName<'a> {
     fn refuse_member(&self, set_elsewhere: &[(&str, &str)]) -> Error {
         let name = self.name.as_str();
         let set_by_licd = SET_BY_LICD.contains(&name).then_some("licd sets it");
+        let is_term = PlanTerms::NAMES.contains(&name).then_some(BY_UPDATE);
         let elsewhere = set_elsewhere.iter().find(|(member, _)| *member == name);
-        match elsewhere.map(|(_, what)| *what).or(set_by_licd) {
+        match elsewhere.map(|(_, what)| *what).or(set_by_licd).or(is_term) {
             Some(what) => Error::invalid(name, format!("{name} cannot be set here: {what}")),
             None => self.refuse("member"),
         }

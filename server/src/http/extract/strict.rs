@@ -31,7 +31,8 @@ macro_rules! bodies {
     )*};
 }
 
-const BY_UPDATE: &str = "it comes from the plan. PATCH /api/v1/admin/licenses/{id} changes it";
+/// The way to set a term of a license, which a body without terms does not have.
+pub const BY_UPDATE: &str = "it comes from the plan. PATCH /api/v1/admin/licenses/{id} changes it";
 const BY_STATUS: &str = "PATCH /api/v1/admin/licenses/{id}/status does";
 const NEVER: &str = "it never changes";
 
@@ -48,9 +49,6 @@ bodies! {
     }
     CreateLicense {
         "maxSeats": BY_UPDATE,
-        "seatIdleMinutes": BY_UPDATE,
-        "graceDays": BY_UPDATE,
-        "maxLeaseSeconds": BY_UPDATE,
         "expiresFrom": "it is the plan's",
         "features": BY_UPDATE,
         "productId": "it is the plan's",

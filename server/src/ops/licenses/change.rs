@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use common::{
-    EventType, LicenseDetails, LicenseField, LicenseId, LicenseKey, Plan, Status, UpdateLicense,
+    EventType, LicenseDetails, LicenseField, LicenseId, LicenseKey, Plan, Status, Terms,
+    UpdateLicense,
 };
 
-use super::{NOT_FOUND, terms_of, unknown_plan};
+use super::{NOT_FOUND, unknown_plan};
 use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::ops::change::{Change, Events};
@@ -32,17 +33,9 @@ pub async fn update(
     id: LicenseId,
     update: UpdateLicense,
 ) -> Result<Changed<LicenseDetails>, Error> {
+    refuse_contradictions(&update)?;
+    let terms = update.terms();
     let clear = update.clear.unwrap_or_default();
-    let given = [
-        (LicenseField::MaxSeats, update.max_seats.is_some()),
-        (LicenseField::ExpiresAt, update.expires_at.is_some()),
-        (LicenseField::Name, update.name.is_some()),
-        (LicenseField::Metadata, update.metadata.is_some()),
-        (LicenseField::SeatIdleMinutes, update.seat_idle_minutes.is_some()),
-        (LicenseField::GraceDays, update.grace_days.is_some()),
-        (LicenseField::MaxLeaseSeconds, update.max_lease_seconds.is_some()),
-    ];
-    refuse_contradictions(&clear, &given)?;
     let cleared = |field| clear.contains(&field);
     let ends = update.expires_at.is_some() || cleared(LicenseField::ExpiresAt);
     if ends && update.starts_with_days.is_some() {
@@ -57,13 +50,8 @@ pub async fn update(
         if let Some(plan) = plan {
             take_plan(details, plan);
         }
-        let terms = &mut details.terms;
-        let idle = &mut terms.seat_idle_minutes;
-        update_member(idle, update.seat_idle_minutes, cleared(LicenseField::SeatIdleMinutes));
-        update_member(&mut terms.grace_days, update.grace_days, cleared(LicenseField::GraceDays));
-        let lease = &mut terms.max_lease_seconds;
-        update_member(lease, update.max_lease_seconds, cleared(LicenseField::MaxLeaseSeconds));
-        update_member(&mut terms.starts_with_days, update.starts_with_days, ends);
+        details.terms.of_plan.update(terms, &clear);
+        update_member(&mut details.terms.starts_with_days, update.starts_with_days, ends);
         update_member(&mut details.name, update.name, cleared(LicenseField::Name));
         let license = &mut details.license;
         license.features = update.features.unwrap_or_else(|| license.features.clone());
@@ -94,7 +82,7 @@ pub async fn set_status(
 fn take_plan(details: &mut LicenseDetails, plan: Plan) {
     let waits = details.terms.starts_with_days;
     let days = waits.and(plan.expires_in_days).or(waits);
-    details.terms = terms_of(&plan, days);
+    details.terms = Terms { of_plan: plan.terms, starts_with_days: days };
     details.license.plan_id = plan.id;
     details.license.product_id = plan.product_id;
     details.license.max_seats = plan.max_seats;

@@ -5,7 +5,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
-    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status, Terms,
+    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status,
     Timestamp, TransferLicense, UpdateLicense,
 };
 
@@ -23,8 +23,8 @@ use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::leases;
 use crate::pages::{
-    Done, Editor, FormState, LeaseTime, Notice, Stop, Visitor, all, cleared, counted,
-    edit_conflict, end_of_day, optional, required,
+    Done, Editor, FormState, Notice, Stop, Visitor, counted, edit_conflict, end_of_day, given,
+    optional, required,
 };
 
 /// Action of a form: the last part of its address.
@@ -210,32 +210,11 @@ impl SentForm<'_> {
     }
 
     async fn set_terms(&self) -> Result<Done, Stop> {
-        let idle = given("seatIdleMinutes", &self.fields.seat_idle_minutes)?;
-        let grace = given("graceDays", &self.fields.grace_days)?;
-        let lease = given("maxLease", &self.fields.max_lease)?;
-        all! {
-            seat_idle_minutes = optional("seatIdleMinutes", "The number of minutes", idle),
-            grace_days = optional("graceDays", "The number of days", grace),
-            max_lease = optional::<LeaseTime>("maxLease", "The time", lease),
-        }
-        let max_lease_seconds = max_lease.map(|time| time.0);
+        let terms = self.fields.terms.read()?;
         let before = self.stored().await?;
-        let clear = cleared([
-            (LicenseField::SeatIdleMinutes, seat_idle_minutes.is_none()),
-            (LicenseField::GraceDays, grace_days.is_none()),
-            (LicenseField::MaxLeaseSeconds, max_lease_seconds.is_none()),
-        ]);
-        let terms = Terms { seat_idle_minutes, grace_days, max_lease_seconds, ..before.terms };
-        let update = UpdateLicense {
-            seat_idle_minutes,
-            grace_days,
-            max_lease_seconds,
-            clear,
-            ..UpdateLicense::default()
-        };
-        self.update(update).await?;
-        let is_same = terms == before.terms;
-        Ok(Notice::TermsChanged.unless(is_same).into())
+        let update = UpdateLicense { clear: Some(terms.absent()), ..UpdateLicense::default() };
+        self.update(update.with_terms(terms)).await?;
+        Ok(Notice::TermsChanged.unless(terms == before.terms.of_plan).into())
     }
 
     async fn set_features(&self) -> Result<Done, Stop> {
@@ -367,9 +346,4 @@ pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
         }
         _ => Notice::Assigned.into(),
     }
-}
-
-/// The text of a field that the form must have. A field that is left out does not mean an empty one.
-fn given<'a>(field: &str, text: &'a Option<String>) -> Result<&'a str, Error> {
-    text.as_deref().ok_or_else(|| Error::invalid(field, format!("{field} is missing.")))
 }

@@ -16,7 +16,7 @@ use crate::ops::view::View;
 use crate::pages::event_line::actor;
 use crate::pages::filters::{day, end_in_words};
 use crate::pages::user_lookup::ask_about;
-use crate::pages::{LeaseTime, Question, Stop, counted};
+use crate::pages::{Question, Stop, counted, terms};
 use crate::store::Page;
 
 /// Number of terms of the plan from which an expiry may be a mistake, such as 2207 for 2027.
@@ -179,23 +179,7 @@ pub async fn ask_about_plan(
     if !gained.is_empty() {
         sentence += &format!(" They get: {}.", gained.join(", "));
     }
-    let (new, old) = (plan.grace_days, license.terms.grace_days);
-    if new != old {
-        let [new, old] = [new, old].map(|it| it.map_or("none".into(), |days| days.to_string()));
-        sentence += &format!(" Days of grace: {new}, now {old}.");
-    }
-    if plan.seat_idle_minutes != license.terms.seat_idle_minutes {
-        sentence += match plan.seat_idle_minutes {
-            Some(_) => " Its seats become floating.",
-            None => " Its seats are not floating any more.",
-        };
-    }
-    let (new, old) = (plan.max_lease_seconds, license.terms.max_lease_seconds);
-    if new != old {
-        let [new, old] =
-            [new, old].map(|it| it.map_or("none".into(), |time| LeaseTime(time).to_string()));
-        sentence += &format!(" Longest lease: {new}, now {old}.");
-    }
+    sentence += &terms::changes(&license.terms, &plan.terms);
     if plan.product_id != license.product_id {
         sentence += " The plan is of another product: applications that ask for the old one refuse \
                      its users.";

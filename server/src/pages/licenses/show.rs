@@ -17,9 +17,10 @@ use crate::ops::{license_keys, plans};
 use crate::pages::catalog::Catalog;
 use crate::pages::event_line::{actor, changes};
 use crate::pages::filters::end_in_words;
+use crate::pages::terms::TermFields;
 use crate::pages::{
-    Badge, FormState, Layout, LeaseTime, Pager, Paging, SeatsBar, Viewer, Visitor, counted,
-    filters, last_day, once, page, short,
+    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, counted, filters, last_day,
+    once, page, short,
 };
 use crate::store::Page;
 
@@ -91,9 +92,8 @@ pub struct Fields {
     pub max_seats: Option<String>,
     /// The last valid day.
     pub expires_at: Option<String>,
-    pub seat_idle_minutes: Option<String>,
-    pub grace_days: Option<String>,
-    pub max_lease: Option<String>,
+    #[serde(flatten)]
+    pub terms: TermFields,
     /// One per line.
     pub features: Option<String>,
     /// The external id of a user.
@@ -218,12 +218,7 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     fields.name.get_or_insert_with(text(license.name.as_ref().map(Name::to_string)));
     fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));
     fields.expires_at.get_or_insert_with(text(license.expires_at.map(last_day)));
-    let idle = license.terms.seat_idle_minutes.map(|minutes| minutes.to_string());
-    fields.seat_idle_minutes.get_or_insert_with(text(idle));
-    let grace = license.terms.grace_days.map(|days| days.to_string());
-    fields.grace_days.get_or_insert_with(text(grace));
-    let lease = license.terms.max_lease_seconds.map(|it| LeaseTime(it).to_string());
-    fields.max_lease.get_or_insert_with(text(lease));
+    fields.terms.fill_in(&license.terms);
     if fields.plan_id.is_empty() {
         fields.plan_id = license.plan_id.to_string();
     }

@@ -185,9 +185,9 @@ impl EditForm {
                 None => email("email", "The email", &self.email),
             },
         }
-        let clear = [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())];
-        let clear = cleared(clear);
-        Ok(UpdateUser { external_id, email, name, clear, ..UpdateUser::default() })
+        let update = UpdateUser { external_id, email, name, ..UpdateUser::default() };
+        let clear = cleared(&[UserField::Email, UserField::Name], &update);
+        Ok(UpdateUser { clear, ..update })
     }
 }
 

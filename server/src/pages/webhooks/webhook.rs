@@ -69,10 +69,7 @@ impl WebhookForm {
 
     fn update(&self) -> Result<UpdateWebhook, Error> {
         let new = self.read()?;
-        let clear = cleared([
-            (WebhookField::Types, new.types.is_none()),
-            (WebhookField::Description, new.description.is_none()),
-        ]);
+        let clear = cleared(WebhookField::ALL, &new);
         let (types, description) = (new.types, new.description);
         Ok(UpdateWebhook { url: Some(new.url), types, description, enabled: None, clear })
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use common::{
     Activation, ActivationId, ExpiresInDays, ExternalId, Features, GraceDays, License, LicenseId,
-    LicenseKeyId, MaxLeaseSeconds, MaxSeats, Mode, Name, Role, SeatIdleMinutes, Status, Terms,
-    Timestamp, UserId,
+    LicenseKeyId, MaxLeaseSeconds, MaxSeats, Mode, Name, PlanTerms, Role, SeatIdleMinutes, Status,
+    Terms, Timestamp, UserId,
 };
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -249,9 +249,10 @@ fn unpack_license(
     };
     let (seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds, idle_at) =
         terms.unwrap_or_default();
+    let of_plan = PlanTerms { seat_idle_minutes, grace_days, max_lease_seconds };
     Ok(AssignedLicense {
         user_id,
-        terms: Terms { seat_idle_minutes, grace_days, starts_with_days, max_lease_seconds },
+        terms: Terms { of_plan, starts_with_days },
         seats_idle_at: idle_at.map(time).transpose()?,
         seats_used,
         features_omitted: features.is_none(),

@@ -75,13 +75,13 @@ impl AssignedLicense {
 
     /// Makes the license floating, with no idle seat before this day.
     fn floating(mut self, idle_at: Option<Timestamp>) -> Self {
-        self.terms.seat_idle_minutes = Some("60".parse().unwrap());
+        self.terms.of_plan.seat_idle_minutes = Some("60".parse().unwrap());
         self.seats_idle_at = idle_at;
         self
     }
 
     fn grace(mut self, days: i64) -> Self {
-        self.terms.grace_days = Some(GraceDays::new(days).unwrap());
+        self.terms.of_plan.grace_days = Some(GraceDays::new(days).unwrap());
         self
     }
 
