@@ -51,8 +51,8 @@ use metrics::{Gauge, Metrics};
 use ops::Operations;
 use ops::nodes::Node;
 use ops::readiness::Readiness;
-use validation::queue::BatchQueue;
-use validation::{BatchValidator, Claim, LastChecks, ValidationRequest};
+use validation::queue::{BatchQueue, Note};
+use validation::{BatchValidator, LastChecks};
 
 /// Starts the workers that answer validations. They end after the last clone of the state is
 /// dropped.
@@ -64,35 +64,21 @@ pub(crate) fn start(
     let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
     let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
     let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
-    let validator = BatchValidator {
+    let validator = Arc::new(BatchValidator {
         db: db.clone(),
         gate: gate.clone(),
         outcomes: Arc::clone(&outcomes),
         last_checks: last_checks.clone(),
         metrics: metrics.clone(),
-    };
-    let (claiming, noting) = (validator.clone(), readiness.clone());
-    let (validations, reads) = BatchQueue::start(
-        "reads",
-        db.most_reading() as usize,
-        &metrics,
-        move |requests: Vec<ValidationRequest>| {
-            let validator = validator.clone();
-            async move { validator.read(&requests).await }
-        },
-        move |outcome| noting.reads.record_batch(outcome),
-    );
+    });
     let noting = readiness.clone();
-    let (claims, writes) = BatchQueue::start(
-        "writes",
-        1,
-        &metrics,
-        move |requests: Vec<Claim>| {
-            let validator = claiming.clone();
-            async move { validator.claim(&requests).await }
-        },
-        move |outcome| noting.writes.record_batch(outcome),
-    );
+    let note: Note = Arc::new(move |outcome| noting.reads.record_batch(outcome));
+    let most_reading = db.most_reading() as usize;
+    let (validations, reads) =
+        BatchQueue::start("reads", most_reading, &metrics, &validator, &note);
+    let noting = readiness.clone();
+    let note: Note = Arc::new(move |outcome| noting.writes.record_batch(outcome));
+    let (claims, writes) = BatchQueue::start("writes", 1, &metrics, &validator, &note);
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
     let (secrets, client) = (config.secret_keys.clone(), Client::new(connector));

@@ -9,6 +9,7 @@ use common::{ApiKey, Mode, Role, Validation};
 use licd::auth::gate::{CallerInfo, KeyGate, hash};
 use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::error::Error;
+use licd::validation::queue::Handler;
 use licd::validation::{BatchValidator, Claim, Read, ValidationRequest};
 use serde_json::json;
 
@@ -40,7 +41,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
     let validator = validator(app);
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
     let (mut answers, mut claims) = (Vec::new(), Vec::new());
-    for read in validator.read(&questions).await.unwrap() {
+    for read in validator.handle(&questions[..]).await.unwrap() {
         answers.push(match read {
             Read::Answered(answer) => Some(answer),
             Read::NeedsWrite(claim) => {
@@ -49,7 +50,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
             }
         });
     }
-    let mut claimed = validator.claim(&claims).await.unwrap().into_iter();
+    let mut claimed = validator.handle(&claims[..]).await.unwrap().into_iter();
     answers.into_iter().map(|answer| answer.unwrap_or_else(|| claimed.next().unwrap())).collect()
 }
 
@@ -131,7 +132,7 @@ async fn a_key_that_is_revoked_meanwhile_creates_nobody() {
     let valid = &*app.new_key("default", Role::Validate, Mode::Live).await;
     let asked = [(revoked, "eve"), (revoked, "ada"), (valid, "ada")];
     let questions: Vec<ValidationRequest> = asked.iter().map(question).collect();
-    let read = validator.read(&questions).await.unwrap().into_iter();
+    let read = validator.handle(&questions[..]).await.unwrap().into_iter();
     let claims: Vec<Claim> = read
         .map(|read| match read {
             Read::NeedsWrite(claim) => claim,
@@ -140,7 +141,7 @@ async fn a_key_that_is_revoked_meanwhile_creates_nobody() {
         .collect();
     let own = app.with_key(revoked).get("/api/v1/key").await.id();
     app.post(&format!("/api/v1/admin/keys/{own}/revoke"), json!({})).await.data();
-    let answers = validator.claim(&claims).await.unwrap();
+    let answers = validator.handle(&claims[..]).await.unwrap();
     let told: Vec<String> = answers.iter().map(told).collect();
     assert_eq!(told, ["Unauthorized", "Unauthorized", "no_license"]);
     let users = app.get("/api/v1/admin/users").await;

@@ -20,8 +20,7 @@ use manifest::Manifest;
 /// Products are matched by name, and plans by name within their product. Nothing is deleted:
 /// records and fields that the file omits stay as they are, and null clears a field. Applying a
 /// file again changes nothing. With --dry-run, only the differences are shown, as by licctl diff. A
-/// plan has the fields of the API: name, description, maxSeats, expiresInDays, features,
-/// seatIdleMinutes, graceDays, expiresFrom and maxLeaseSeconds.
+/// plan has the fields of the API, such as maxSeats and features; licctl export writes all of them.
 #[derive(Args)]
 pub struct ApplyArgs {
     /// YAML or JSON file, - for stdin

@@ -95,8 +95,7 @@ async fn write<'a>(db: &Db, batch: impl Iterator<Item = &'a BatchResult>) -> db:
         now = settled.now.max(now);
         valid.push(settled.write(&mut tx, &mut events).await?);
     }
-    events::record(&mut tx, &events, now).await?;
-    tx.commit().await?;
+    events::commit(tx, &events, now).await?;
     Ok(valid)
 }
 

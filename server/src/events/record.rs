@@ -5,12 +5,18 @@ use std::collections::BTreeMap;
 use common::{EventId, Timestamp};
 
 use super::{NewEvent, Origin, as_text};
-use crate::db::{Conn, Result};
+use crate::db::{Conn, Result, Tx};
 use crate::store::events::{self, EventRow};
 
-/// Records events in the given order. This must be the last statement before the commit: events are
-/// numbered under a lock, so that each world's sequence follows the order of commits, without gaps.
-pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
+/// Commits a transaction with its events, in the given order. When it returns, everything is on disk.
+/// Nothing comes between the events and the commit, because events are numbered under a lock, so that
+/// each world's sequence follows the order of commits, without gaps.
+pub async fn commit(mut tx: Tx, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
+    record(&mut tx, events, now).await?;
+    tx.commit().await
+}
+
+async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }

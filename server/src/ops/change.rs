@@ -141,8 +141,7 @@ impl Change {
             request.settle(&mut self.tx, &stored).await?;
         }
         let events: Vec<_> = events.into_iter().map(|event| (self.origin.clone(), event)).collect();
-        events::record(&mut self.tx, &events, self.now).await?;
-        self.tx.commit().await?;
+        events::commit(self.tx, &events, self.now).await?;
         Ok(outcome)
     }
 }

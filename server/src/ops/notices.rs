@@ -188,8 +188,7 @@ async fn record_batch(db: &Db, kinds: &[Notice], now: Timestamp) -> db::Result<b
         }
         notices::set(&mut tx, &name, reached).await?;
     }
-    events::record(&mut tx, &told, now).await?;
-    tx.commit().await?;
+    events::commit(tx, &told, now).await?;
     Ok(read == BATCH)
 }
 

@@ -22,8 +22,7 @@ use crate::store::{Scope, World};
 
 pub type ValidationResult = std::result::Result<Validation, Error>;
 
-/// Decides batches of validations. Cheap to clone.
-#[derive(Clone)]
+/// Decides batches of validations.
 pub struct BatchValidator {
     pub db: Db,
     pub gate: Arc<KeyGate>,

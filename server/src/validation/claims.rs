@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use common::{ActivationId, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
 use super::batch::{Admitted, BatchValidator, Decisions, ValidationResult};
+use super::queue::Handler;
 use super::request::ValidationRequest;
 use super::seat_changes::{SeatChanges, Unlocked, UserOutcome};
 use super::verdict::{Decision, decide};
@@ -22,7 +23,6 @@ const ATTEMPTS: usize = 10;
 static GAVE_UP: LineLimit = LineLimit::new();
 
 /// A request that needs a write: a new user, a seat, or the check of a seat.
-#[derive(Clone)]
 pub struct Claim {
     pub request: ValidationRequest,
     pub key: KeyId,
@@ -39,17 +39,16 @@ impl Claim {
     /// Returns the origin of the changes for this request.
     fn origin(&self) -> Origin {
         let request_id = Some(self.request.request_id.clone());
-        // `events::record` adds the name of the key, which was not read here.
+        // `events::commit` adds the name of the key, which was not read here.
         Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
     }
 }
 
-impl BatchValidator {
+impl Handler<Claim> for BatchValidator {
+    type Answer = ValidationResult;
+
     /// Decides the claims in order. When it returns, the changes are on disk.
-    pub async fn claim(
-        &self,
-        claims: &[Claim],
-    ) -> std::result::Result<Vec<ValidationResult>, Error> {
+    async fn handle(&self, claims: &[Claim]) -> std::result::Result<Vec<ValidationResult>, Error> {
         let mut plan = BatchPlan::default();
         for claim in claims {
             match claim.license {
@@ -72,7 +71,9 @@ impl BatchValidator {
         });
         Err(Error::Unavailable)
     }
+}
 
+impl BatchValidator {
     fn may_create(&self, claim: &Claim) -> std::result::Result<(), Error> {
         self.gate.admit_new_user(claim.key, &claim.request.user, &claim.request.caller)
     }
@@ -136,8 +137,7 @@ impl BatchValidator {
         if !changes.write(&mut tx, now).await? {
             return Ok(None);
         }
-        events::record(&mut tx, &events, now).await?;
-        tx.commit().await?;
+        events::commit(tx, &events, now).await?;
         self.metrics.seats_taken.inc_by(changes.seats.len() as u64);
         self.metrics.seats_reclaimed.inc_by(changes.freed.len() as u64);
         self.record(&mut decisions);

@@ -48,6 +48,20 @@ struct QueuedRequest<Q, A> {
     reply: oneshot::Sender<Result<A, Error>>,
 }
 
+/// Handles the requests of a queue.
+pub trait Handler<Q>: Send + Sync + 'static {
+    type Answer: Send + 'static;
+
+    /// Returns an answer for each request, in order.
+    fn handle(
+        &self,
+        requests: &[Q],
+    ) -> impl Future<Output = Result<Vec<Self::Answer>, Error>> + Send;
+}
+
+/// Takes note of the outcome of each call of [`Handler::handle`], timeouts included.
+pub type Note = Arc<dyn Fn(Result<(), &Error>) + Send + Sync>;
+
 /// State that the sending end of the queue and its workers share.
 struct Queue<Q, A> {
     waiting: Mutex<FairQueue<Option<TenantId>, Hash, QueuedRequest<Q, A>>>,
@@ -76,26 +90,15 @@ impl<Q, A> Drop for Open<Q, A> {
     }
 }
 
-impl<Q, A> BatchQueue<Q, A>
-where
-    Q: Clone + Send + 'static,
-    A: Send + 'static,
-{
-    /// Starts the workers, one for each batch that may run in parallel. `answer` returns a result
-    /// for each request, in order. `note` is called with the outcome of each call of `answer`,
-    /// timeouts included.
-    pub fn start<F, R, N>(
+impl<Q: Send + Sync + 'static, A: Send + 'static> BatchQueue<Q, A> {
+    /// Starts the workers, one for each batch that may run in parallel.
+    pub fn start(
         name: &'static str,
         max_batches: usize,
         metrics: &Arc<Metrics>,
-        answer: F,
-        note: N,
-    ) -> (Self, JoinHandle<()>)
-    where
-        F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
-        N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
-    {
+        handler: &Arc<impl Handler<Q, Answer = A>>,
+        note: &Note,
+    ) -> (Self, JoinHandle<()>) {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(FairQueue::new(MAX_WAITING)),
             arrived: Notify::new(),
@@ -106,10 +109,10 @@ where
         let mut workers = JoinSet::new();
         for _ in 0..max_batches {
             let (queue, metrics) = (queue.clone(), metrics.clone());
-            let (answer, note) = (answer.clone(), note.clone());
+            let (handler, note) = (handler.clone(), note.clone());
             workers.spawn(supervise(name, metrics.clone(), move || {
                 let measured = BatchMetrics::of(&metrics, name);
-                work(queue.clone(), measured, answer.clone(), note.clone())
+                work(queue.clone(), measured, handler.clone(), note.clone())
             }));
         }
         (open, tokio::spawn(async { drop(workers.join_all().await) }))
@@ -178,17 +181,16 @@ impl BatchMetrics {
 }
 
 /// A worker, which runs one batch at a time.
-async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, measured: BatchMetrics, answer: F, note: N)
-where
-    Q: Clone,
-    F: Fn(Vec<Q>) -> R,
-    R: Future<Output = Result<Vec<A>, Error>>,
-    N: Fn(Result<(), &Error>),
-{
+async fn work<Q, H: Handler<Q>>(
+    queue: Arc<Queue<Q, H::Answer>>,
+    measured: BatchMetrics,
+    handler: Arc<H>,
+    note: Note,
+) {
     loop {
         let arrived = queue.arrived.notified();
         if let Some((batch, _running)) = queue.take() {
-            let answering = measured.measure(batch, &answer, &note);
+            let answering = measured.measure(batch, &*handler, &note);
             // A panic must fail only the batch, not the worker.
             if AssertUnwindSafe(answering).catch_unwind().await.is_err() {
                 tracing::error!("a batch panicked");
@@ -204,19 +206,18 @@ where
 }
 
 impl BatchMetrics {
-    async fn measure<Q, A, F, R, N>(&self, batch: Vec<QueuedRequest<Q, A>>, answer: &F, note: &N)
-    where
-        Q: Clone,
-        F: Fn(Vec<Q>) -> R,
-        R: Future<Output = Result<Vec<A>, Error>>,
-        N: Fn(Result<(), &Error>),
-    {
+    async fn measure<Q, H: Handler<Q>>(
+        &self,
+        batch: Vec<QueuedRequest<Q, H::Answer>>,
+        handler: &H,
+        note: &Note,
+    ) {
         let begun = Instant::now();
         self.size.observe(batch.len() as f64);
         for waiting in &batch {
             self.wait.observe((begun - waiting.since).as_secs_f64());
         }
-        settle(batch, answer, note).await;
+        settle(batch, handler, note).await;
         self.time.observe(begun.elapsed().as_secs_f64());
     }
 }
@@ -237,22 +238,14 @@ impl Drop for RunningBatch<'_> {
     }
 }
 
-async fn settle<Q, A, F, R, N>(batch: Vec<QueuedRequest<Q, A>>, answer: &F, note: &N)
-where
-    Q: Clone,
-    F: Fn(Vec<Q>) -> R,
-    R: Future<Output = Result<Vec<A>, Error>>,
-    N: Fn(Result<(), &Error>),
-{
-    let split = |waiting: QueuedRequest<Q, A>| (waiting.request, waiting.reply);
+async fn settle<Q, H: Handler<Q>>(
+    batch: Vec<QueuedRequest<Q, H::Answer>>,
+    handler: &H,
+    note: &Note,
+) {
+    let split = |waiting: QueuedRequest<Q, H::Answer>| (waiting.request, waiting.reply);
     let (requests, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(split).unzip();
-    let in_time = async |batch| {
-        let outcome = timeout(BATCH_TIMEOUT, answer(batch)).await;
-        let outcome = outcome.unwrap_or(Err(Error::Unavailable));
-        note(outcome.as_ref().map(drop));
-        outcome
-    };
-    match in_time(requests.clone()).await {
+    match in_time(&requests, handler, note).await {
         Ok(answers) => {
             for (reply, answer) in replies.into_iter().zip(answers) {
                 // Fails only if the caller is gone.
@@ -262,7 +255,7 @@ where
         // A request that the database cannot process must not fail the others in its batch.
         Err(Error::Internal) if requests.len() > 1 => {
             for (reply, request) in replies.into_iter().zip(requests) {
-                let result = in_time(vec![request]).await;
+                let result = in_time(std::slice::from_ref(&request), handler, note).await;
                 drop(reply.send(result.and_then(|mut one| one.pop().ok_or(Error::Internal))));
             }
         }
@@ -272,6 +265,17 @@ where
             }
         }
     }
+}
+
+async fn in_time<Q, H: Handler<Q>>(
+    requests: &[Q],
+    handler: &H,
+    note: &Note,
+) -> Result<Vec<H::Answer>, Error> {
+    let outcome = timeout(BATCH_TIMEOUT, handler.handle(requests)).await;
+    let outcome = outcome.unwrap_or(Err(Error::Unavailable));
+    note(outcome.as_ref().map(drop));
+    outcome
 }
 
 #[cfg(test)]

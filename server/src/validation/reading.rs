@@ -9,6 +9,7 @@ use common::{ProductId, Timestamp};
 use super::batch::{Admitted, BatchValidator, Decisions, ValidationResult, unknown_products};
 use super::claims::Claim;
 use super::idle::must_be_written;
+use super::queue::Handler;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
 use crate::error::Error;
@@ -22,9 +23,11 @@ pub enum Read {
     NeedsWrite(Claim),
 }
 
-impl BatchValidator {
-    /// Decides the requests that need no write. Returns a result for each request, in order.
-    pub async fn read(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
+impl Handler<ValidationRequest> for BatchValidator {
+    type Answer = Read;
+
+    /// Decides the requests that need no write.
+    async fn handle(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
         let mut query = BatchQuery::default();
         let slots: Vec<_> =
             requests.iter().map(|request| query.add(request.key, &request.user)).collect();

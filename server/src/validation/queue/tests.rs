@@ -14,7 +14,9 @@ use common::{TenantId, Timestamp};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Placement};
+use super::{
+    BatchQueue, Handler, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Note, Placement,
+};
 use crate::error::Error;
 
 /// The placement of requests that share a key.
@@ -33,28 +35,49 @@ struct Held {
     ends: Arc<Mutex<Vec<Result<(), Error>>>>,
 }
 
+/// Returns each request as its result, once it is allowed.
+struct Echo {
+    verdict: fn(&[usize]) -> Result<(), Error>,
+    allowed: Arc<Semaphore>,
+    begun: Arc<Semaphore>,
+    batches: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl Handler<usize> for Echo {
+    type Answer = usize;
+
+    async fn handle(&self, requests: &[usize]) -> Result<Vec<usize>, Error> {
+        self.batches.lock().unwrap().push(requests.to_vec());
+        self.begun.add_permits(1);
+        self.allowed.acquire().await.unwrap().forget();
+        (self.verdict)(requests)?;
+        Ok(requests.to_vec())
+    }
+}
+
+/// Never answers.
+struct Silent(Arc<Semaphore>);
+
+impl Handler<Arc<()>> for Silent {
+    type Answer = ();
+
+    async fn handle(&self, _: &[Arc<()>]) -> Result<Vec<()>, Error> {
+        self.0.add_permits(1);
+        std::future::pending().await
+    }
+}
+
 impl Held {
     /// Starts a queue. `verdict` decides whether a batch succeeds.
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (batches, ends) = (Arc::<Mutex<Vec<Vec<usize>>>>::default(), Arc::default());
         let noted: Arc<Mutex<Vec<Result<(), Error>>>> = Arc::clone(&ends);
-        let note =
-            move |end: Result<(), &Error>| noted.lock().unwrap().push(end.map_err(Error::clone));
-        let answer = {
-            let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
-            move |requests: Vec<usize>| {
-                let (allowed, begun) = (allowed.clone(), begun.clone());
-                batches.lock().unwrap().push(requests.clone());
-                begun.add_permits(1);
-                async move {
-                    allowed.acquire().await.unwrap().forget();
-                    verdict(&requests)?;
-                    Ok(requests)
-                }
-            }
-        };
-        let (batcher, worker) = BatchQueue::start("reads", 1, &Arc::default(), answer, note);
+        let note: Note = Arc::new(move |end| noted.lock().unwrap().push(end.map_err(Error::clone)));
+        let (allowed_by, tells) = (allowed.clone(), begun.clone());
+        let echo = Echo { verdict, allowed: allowed_by, begun: tells, batches: batches.clone() };
+        let (batcher, worker) =
+            BatchQueue::start("reads", 1, &Arc::default(), &Arc::new(echo), &note);
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
@@ -137,19 +160,8 @@ async fn a_request_beyond_the_limit_is_refused_immediately() {
 #[tokio::test]
 async fn refused_requests_leave_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(
-        "reads",
-        1,
-        &Arc::default(),
-        {
-            let begun = begun.clone();
-            move |_| {
-                begun.add_permits(1);
-                std::future::pending()
-            }
-        },
-        |_| {},
-    );
+    let (silent, note): (_, Note) = (Arc::new(Silent(begun.clone())), Arc::new(|_| {}));
+    let (batcher, _worker) = BatchQueue::start("reads", 1, &Arc::default(), &silent, &note);
     let request = Arc::new(());
     let submit = || -> Asking<()> {
         let (batcher, request) = (batcher.clone(), request.clone());

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::super::{BatchQueue, MAX_WAITING, Placement};
+use super::super::{BatchQueue, Handler, MAX_WAITING, Note, Placement};
 use crate::auth::gate::{CallerInfo, hash};
 use crate::config::Config;
 use crate::db::Db;
@@ -42,6 +42,23 @@ struct Held {
     _folder: TempDir,
 }
 
+/// Validates once it is allowed.
+struct Waiting {
+    validator: BatchValidator,
+    allowed: Arc<Semaphore>,
+    begun: Arc<Semaphore>,
+}
+
+impl Handler<ValidationRequest> for Waiting {
+    type Answer = Read;
+
+    async fn handle(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
+        self.begun.add_permits(1);
+        self.allowed.acquire().await.unwrap().forget();
+        self.validator.handle(requests).await
+    }
+}
+
 impl Held {
     async fn start() -> Self {
         let folder = TempDir::new().unwrap();
@@ -58,18 +75,10 @@ impl Held {
             last_checks: app.last_checks.clone(),
             metrics: app.metrics.clone(),
         };
-        let answer = {
-            let (allowed, begun) = (allowed.clone(), begun.clone());
-            move |requests: Vec<ValidationRequest>| {
-                let (validator, allowed) = (validator.clone(), allowed.clone());
-                begun.add_permits(1);
-                async move {
-                    allowed.acquire().await.unwrap().forget();
-                    validator.read(&requests).await
-                }
-            }
-        };
-        let (validations, _) = BatchQueue::start("reads", 1, &app.metrics, answer, |_| {});
+        let note: Note = Arc::new(|_| {});
+        let waiting = Waiting { validator, allowed: allowed.clone(), begun: begun.clone() };
+        let (validations, _) =
+            BatchQueue::start("reads", 1, &app.metrics, &Arc::new(waiting), &note);
         Arc::get_mut(&mut app.0).unwrap().validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
