@@ -70,8 +70,8 @@ pub fn changes(old: &PlanTerms, new: &PlanTerms) -> String {
         }
     };
     compare("Days of grace", [old, new].map(|it| it.grace_days.map(|days| days.to_string())));
-    let idle = |terms: &PlanTerms| terms.seat_idle_minutes.map(|it| it.to_string());
-    compare("Idle minutes of floating seats", [old, new].map(idle));
+    let idle = |it: &PlanTerms| it.seat_idle_minutes.map(|it| counted(it.get(), "minute"));
+    compare("Floating seats come free after", [old, new].map(idle));
     let lease = |terms: &PlanTerms| terms.max_lease_seconds.map(|it| LeaseTime(it).to_string());
     compare("Longest lease", [old, new].map(lease));
     sentences
