@@ -1,5 +1,5 @@
 //! The events that record changes. A constructor for each type defines its subject and its object;
-//! [`record()`] assigns the sequence numbers.
+//! [`commit()`] assigns the sequence numbers.
 //!
 //! Nothing secret can get into an event, since constructors take records as callers see them.
 
