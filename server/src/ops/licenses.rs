@@ -87,9 +87,9 @@ async fn create_ending(
         .map_err(on_broken_reference(unknown_plan()))?;
     let found_by = phrases::of_license(details.name.as_ref(), details.metadata.as_ref());
     phrases::add_to_license(&mut change, scope, details.id, found_by).await?;
-    let mut events = vec![NewEvent::license_created(&details)];
+    let mut events = Vec::from_iter(assignee.as_ref().and_then(Assignee::user_created));
+    events.push(NewEvent::license_created(&details));
     if let Some(assignee) = assignee {
-        events.splice(..0, assignee.user_created());
         events.push(assignee.assign(&mut change, &details).await?.1);
     }
     Ok(change.commit(Upserted::New(details), events).await?)
