@@ -18,8 +18,8 @@ use crate::validation::LastChecks;
 /// A transaction with the cause of its changes. Dropping it rolls the transaction back, unless
 /// [`commit`](Self::commit) was called.
 ///
-/// Locks are always taken in one order: users, licenses and assignments, each by id, then the event
-/// counters.
+/// Locks are always taken in one order: the tenant's keys, users, licenses and assignments, each by
+/// id, then the event counters.
 pub struct Change {
     tx: Tx,
     origin: Origin,

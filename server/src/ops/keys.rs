@@ -1,7 +1,5 @@
 //! API keys. A live key sees and creates keys of both modes, a test key only keys of test mode.
 
-use std::collections::BTreeSet;
-
 use chrono::TimeDelta;
 use common::{
     ApiKey, CreateKey, CreatedKey, Key, KeyId, KeyState, Mode, Name, RevokeKey, Role, RollKey,
@@ -14,7 +12,7 @@ use super::view::View;
 use crate::auth::gate;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::store::{Order, Page, Scope, key_uses, keys, worlds};
+use crate::store::{Order, Page, key_uses, keys, worlds};
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
@@ -29,7 +27,7 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
         return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
     }
     let scope = worlds::find(&mut change, own.tenant, mode).await?.ok_or(Error::Internal)?;
-    let created_by = lock_actor(&mut change).await?;
+    let created_by = lock_all(&mut change).await?;
     let key = ApiKey::generate(mode);
     let record = Key { created_by, ..new_record(&key, new.name, new.role, new.expires_at, now) };
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
@@ -37,14 +35,17 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, event).await?)
 }
 
-/// Locks the acting key, so that a revocation of the keys that it created misses none. Fails if the
-/// key was revoked since the request began.
-async fn lock_actor(change: &mut Change) -> Result<Option<KeyId>, Error> {
-    let (own, Some(key)) = (change.scope(), change.actor_key()) else { return Ok(None) };
-    if !keys::lock(change, own, key).await? {
+/// Keeps other changes from creating, rolling or revoking keys of the tenant, so that two of them
+/// cannot remove each other's last key, and a revocation misses none that the key creates. Returns
+/// the acting key, or fails if it was revoked since the request began.
+async fn lock_all(change: &mut Change) -> Result<Option<KeyId>, Error> {
+    let own = change.scope();
+    worlds::lock_keys(change, own).await?;
+    let Some(actor) = change.actor_key() else { return Ok(None) };
+    if keys::is_revoked(change, actor).await? {
         return Err(Error::Unauthorized);
     }
-    Ok(Some(key))
+    Ok(Some(actor))
 }
 
 /// Returns the record of a new key that is created on the server's host.
@@ -138,17 +139,16 @@ const LASTING: TimeDelta = TimeDelta::days(1);
 /// response can roll it again.
 const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
 
-/// The tenant's live admin keys. They are locked, so that two requests cannot remove each other's
-/// last key.
+/// The tenant's live admin keys.
 struct Admins {
     keys: Vec<(KeyId, Option<Timestamp>)>,
     now: Timestamp,
 }
 
 impl Admins {
-    async fn lock(change: &mut Change) -> Result<Self, Error> {
+    async fn read(change: &mut Change) -> Result<Self, Error> {
         let (own, now) = (change.scope(), change.now);
-        Ok(Self { keys: keys::lock_live_admins(change, own, now).await?, now })
+        Ok(Self { keys: keys::live_admins(change, own, now).await?, now })
     }
 
     /// Whether the tenant would have no lasting live admin key without these.
@@ -168,7 +168,8 @@ pub async fn roll(
     roll: RollKey,
 ) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
-    let is_last = Admins::lock(&mut change).await?.are_last(&[id]);
+    let created_by = lock_all(&mut change).await?;
+    let is_last = Admins::read(&mut change).await?.are_last(&[id]);
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
     match before.state(now) {
         KeyState::Revoked => return Err(Error::Conflict("A revoked key cannot be rolled")),
@@ -181,7 +182,6 @@ pub async fn roll(
              end within a day do not count. Roll it with one, and revoke it once the new key works",
         ));
     }
-    let created_by = lock_actor(&mut change).await?;
     let key = ApiKey::generate(before.mode);
     let expires_at = keys::original_expiry(&mut change, scope, id).await?;
     let record = new_record(&key, before.name.clone(), before.role, expires_at, now);
@@ -203,10 +203,11 @@ pub async fn revoke(
     RevokeKey { made }: RevokeKey,
 ) -> Result<Changed<Key>, Error> {
     let (own, now) = (change.scope(), change.now);
-    let admins = Admins::lock(&mut change).await?;
+    lock_all(&mut change).await?;
+    let admins = Admins::read(&mut change).await?;
     let (mut key, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
     let mut keys = match made {
-        Some(true) => lock_made_by(&mut change, id).await?,
+        Some(true) => keys::made_by(&mut change, own, id).await?,
         _ => Vec::new(),
     };
     keys.push((key.clone(), scope));
@@ -227,22 +228,4 @@ pub async fn revoke(
         }
     }
     Ok(change.commit(Changed(key), events).await?)
-}
-
-/// Returns all keys that a key created, directly or through other keys. They are locked, so that
-/// none of them can create another key in the meantime.
-async fn lock_made_by(change: &mut Change, id: KeyId) -> Result<Vec<(Key, Scope)>, Error> {
-    let own = change.scope();
-    let mut locked = BTreeSet::new();
-    loop {
-        let made = keys::made_by(change, own, id).await?;
-        let new: Vec<_> = made.iter().filter(|(key, _)| !locked.contains(&key.id)).collect();
-        if new.is_empty() {
-            return Ok(made);
-        }
-        for (key, _) in new {
-            keys::lock(change, own, key.id).await?;
-            locked.insert(key.id);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::key_uses::KeyUse;
 use super::page::paged;
 use super::table::{insert, update};
 use super::{Page, Scope, World};
-use crate::db::{Conn, Result, Sql, locking};
+use crate::db::{Conn, Result, Sql};
 
 /// The list of columns, plus what a reader adds.
 macro_rules! select {
@@ -87,16 +87,11 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     query.run().await
 }
 
-/// Locks a key of the scope's tenant, live or test, until the end of the transaction. Returns
-/// whether it is not revoked.
-pub async fn lock(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<bool> {
-    let select = locking!(
-        "select revoked_at from keys where id = $2
-             and world in (select w.id from worlds w where w.tenant_id = $1)"
-    );
-    let found: Option<(Option<Timestamp>,)> =
-        conn.query(select).bind(scope.tenant).bind(id).fetch_optional().await?;
-    Ok(found.is_some_and(|(revoked_at,)| revoked_at.is_none()))
+/// Whether the key that made a request is revoked by now.
+pub async fn is_revoked(conn: &mut Conn, id: KeyId) -> Result<bool> {
+    let valid = "select 1 from keys where id = $1 and revoked_at is null";
+    let found: Option<(i32,)> = conn.query(valid).bind(id).fetch_optional().await?;
+    Ok(found.is_none())
 }
 
 /// The keys that a key created, those that they created, and so on, with their own scopes.
@@ -235,19 +230,17 @@ pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
         .await
 }
 
-/// The tenant's valid live admin keys and their expiries, locked until the end of the transaction:
-/// a request that removes one must see that another remains.
-pub async fn lock_live_admins(
+/// The tenant's valid live admin keys and their expiries.
+pub async fn live_admins(
     conn: &mut Conn,
     scope: Scope,
     now: Timestamp,
 ) -> Result<Vec<(KeyId, Option<Timestamp>)>> {
-    conn.query(locking!(
+    conn.query(
         "select id, expires_at from keys
-             where world = (select id from worlds where tenant_id = $1 and mode = $2) and world > 0
-                 and role = $3 and revoked_at is null and (expires_at is null or expires_at > $4)
-             order by id"
-    ))
+         where world = (select id from worlds where tenant_id = $1 and mode = $2) and world > 0
+             and role = $3 and revoked_at is null and (expires_at is null or expires_at > $4)",
+    )
     .bind(scope.tenant)
     .bind(Mode::Live)
     .bind(Role::Admin)

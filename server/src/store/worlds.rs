@@ -21,6 +21,16 @@ pub async fn lock(conn: &mut Conn) -> Result<()> {
     conn.query(LOCK).run().await
 }
 
+/// Keeps other transactions that call this from changing the tenant's keys, of both modes, until
+/// this one ends. Rows that refer to the worlds can still be inserted.
+pub async fn lock_keys(conn: &mut Conn, scope: Scope) -> Result<()> {
+    const LOCK: Sql = Sql::Each {
+        sqlite: "select 1 where $1 is not null",
+        postgres: "select id from worlds where tenant_id = $1 order by id for no key update",
+    };
+    conn.query(LOCK).bind(scope.tenant).run().await
+}
+
 /// Creates both worlds of a tenant, and returns the live one. The table is locked.
 pub async fn create(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<Scope> {
     conn.query(
