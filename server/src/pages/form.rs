@@ -6,6 +6,7 @@ use std::fmt;
 use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::http::StatusCode;
+use axum::response::Response;
 
 use super::Question;
 use crate::error::Error;
@@ -14,6 +15,8 @@ use crate::error::Error;
 pub enum Stop {
     /// The visitor is asked first.
     Ask(Question),
+    /// It had its effect when it was sent before.
+    Elsewhere(Response),
     Fail(Error),
 }
 

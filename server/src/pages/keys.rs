@@ -158,17 +158,20 @@ pub async fn create(
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &KeyForm| {
         let create = async |change: Change| {
             let new = fields.read(visitor.layout.mode, change.now)?;
             keys::create(change, new).await
         };
-        let Created(created) = visitor.once(idempotency, &fields, create).await?.of_secret()?;
-        Ok(show_created(&visitor, created, None)?)
-    });
-    let created = created.await;
-    let again = |visitor, error| show_list(visitor, Before::default(), FormState { fields, error });
-    visitor.respond(created, again).await
+        let Created(created) = visitor.secret(idempotency, fields, elsewhere, create).await?;
+        Ok(show_created(visitor, created, None)?)
+    };
+    let again = |visitor, form| show_list(visitor, Before::default(), form);
+    visitor.submit(fields, create, again).await
+}
+
+fn elsewhere(id: String) -> (String, Notice) {
+    (format!("/keys/{id}"), Notice::KeyShownOnce)
 }
 
 fn show_created(

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::terms::{self, TermFields};
 use super::{
-    Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, edit_conflict,
-    fields, filters, optional, page, required,
+    Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, fields, filters,
+    optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -50,18 +50,15 @@ pub async fn update(
     Id(id): Id<PlanId>,
     Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let view = visitor.view();
-    let updated = Box::pin(async {
-        let stored = plans::get(view.clone(), id).await?;
+    let update = async |visitor: &Visitor, fields: &PlanForm| {
+        let stored = plans::get(visitor.view(), id).await?;
         let update = fields.update(&stored.features)?;
         let change = visitor.change(seen).await?;
         let Changed(plan) = plans::update(change, id, update).await?;
         let notice = Notice::PlanUpdated.unless(plan == stored);
         Ok(visitor.redirect(&format!("/plans/{id}"), notice))
-    });
-    let updated = edit_conflict::explain(view.clone(), id, updated).await;
-    let again = |visitor, error| show(visitor, id, Some(FormState { fields, error }));
-    visitor.respond(updated, again).await
+    };
+    visitor.submit(fields, update, |visitor, form| show(visitor, id, Some(form))).await
 }
 
 /// The form for a plan, new or existing. An empty field means no limit, no expiry, nothing.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::plans::PlanForm;
 use super::{
     Before, Editor, FormState, Layout, Notice, Pager, Paging, Viewer, Visitor, all, cleared,
-    counted, edit_conflict, filters, once, optional, page, required,
+    counted, filters, once, optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
@@ -99,20 +99,19 @@ pub async fn create(
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &ProductForm| {
         let new = fields.read()?;
         let create = async |change| products::create(change, new).await.map(|it| it.0.id);
-        let id: ProductId = visitor.create(idempotency, &fields, create).await?;
+        let id: ProductId = visitor.create(idempotency, fields, create).await?;
         let view = visitor.view();
         let others = products::page(view, Page::newest_first(None, COMPARED)).await?;
         let same_name = others.iter().filter(|it| it.name.as_str() == fields.name.trim()).count();
         let notice =
             if same_name > 1 { Notice::ProductTwinCreated } else { Notice::ProductCreated };
         Ok(visitor.redirect(&format!("/products/{id}"), notice))
-    });
-    let created = created.await;
-    let again = |visitor, error| show_list(visitor, Before::default(), FormState { fields, error });
-    visitor.respond(created, again).await
+    };
+    let again = |visitor, form| show_list(visitor, Before::default(), form);
+    visitor.submit(fields, create, again).await
 }
 
 #[derive(Template)]
@@ -159,21 +158,17 @@ pub async fn update(
     Id(id): Id<ProductId>,
     Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let view = visitor.view();
-    let updated = Box::pin(async {
-        let stored = products::get(view.clone(), id).await?;
+    let update = async |visitor: &Visitor, fields: &ProductForm| {
+        let stored = products::get(visitor.view(), id).await?;
         let update = fields.update()?;
         let change = visitor.change(seen).await?;
         let Changed(product) = products::update(change, id, update).await?;
         let notice = Notice::ProductUpdated.unless(product == stored);
         Ok(visitor.redirect(&format!("/products/{id}"), notice))
-    });
-    let updated = edit_conflict::explain(view.clone(), id, updated).await;
-    let again = |visitor, error| {
-        let sent = Some(FormState { fields, error });
-        show(visitor, id, Before::default(), sent, FormState::default())
     };
-    visitor.respond(updated, again).await
+    let again =
+        |visitor, form| show(visitor, id, Before::default(), Some(form), FormState::default());
+    visitor.submit(fields, update, again).await
 }
 
 pub async fn create_plan(
@@ -181,14 +176,12 @@ pub async fn create_plan(
     Id(id): Id<ProductId>,
     Form { fields, idempotency, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &PlanForm| {
         let new = fields.create(id)?;
         let create = async |change| plans::create(change, new).await.map(|it| it.0.id);
-        let plan: PlanId = visitor.create(idempotency, &fields, create).await?;
+        let plan: PlanId = visitor.create(idempotency, fields, create).await?;
         Ok(visitor.redirect(&format!("/plans/{plan}"), Notice::PlanCreated))
-    });
-    let created = created.await;
-    let again =
-        |visitor, error| show(visitor, id, Before::default(), None, FormState { fields, error });
-    visitor.respond(created, again).await
+    };
+    let again = |visitor, form| show(visitor, id, Before::default(), None, form);
+    visitor.submit(fields, create, again).await
 }

@@ -146,22 +146,20 @@ pub async fn create(
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<UserForm>,
 ) -> Result<Response, Error> {
-    let view = visitor.view();
-    let created = Box::pin(async {
-        let (new, typed) = fields.read(view.clone()).await?;
-        ask_about_similar(view.clone(), &typed, &fields).await?;
+    let create = async |visitor: &Visitor, fields: &UserForm| {
+        let (new, typed) = fields.read(visitor.view()).await?;
+        ask_about_similar(visitor.view(), &typed, fields).await?;
         let create = async |change| users::create_new(change, new).await.map(|it| it.record().id);
-        let id: UserId = visitor.create(idempotency, &fields, create).await?;
+        let id: UserId = visitor.create(idempotency, fields, create).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::UserCreated))
-    });
-    let created = created.await;
-    let again = async |visitor, error| {
+    };
+    let again = async |visitor: Visitor, form: FormState<UserForm>| {
         let query = UsersQuery::default();
         let found = find(&visitor, &query).await?;
-        let existing = user_lookup::existing(view, &fields.external_id).await?;
-        show_list(visitor, query, found, None, FormState { fields, error }, existing)
+        let existing = user_lookup::existing(visitor.view(), &form.fields.external_id).await?;
+        show_list(visitor, query, found, None, form, existing)
     };
-    visitor.respond(created, again).await
+    visitor.submit(fields, create, again).await
 }
 
 /// Asks whether the new user exists under another ID, because another user has this ID in another

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Visit, base};
-use super::{Done, FormError, Layout, Notice, Stop};
+use super::{Done, FormError, FormState, Layout, Notice, Stop, edit_conflict};
 use crate::auth::gate::Permission;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
@@ -29,6 +29,7 @@ use crate::ops::view::View;
 use crate::store::Scope;
 
 /// A signed-in visitor, and the service that it visits.
+#[derive(Clone)]
 pub struct Visitor {
     pub app: App,
     pub session: SessionId,
@@ -36,6 +37,8 @@ pub struct Visitor {
     /// The world of the page.
     pub scope: Scope,
     pub layout: Layout,
+    /// The id in the page's address, if it has one.
+    pub record: Option<String>,
     /// The address at which the browser found this service, as `https://licd.example`.
     pub server: String,
     context: RequestContext,
@@ -94,25 +97,48 @@ impl Visitor {
         }
     }
 
+    /// Makes the change of a form that shows a secret. If it was made when the form was sent before,
+    /// the secret cannot be shown again: the visitor is redirected to a page of the record, whose id
+    /// `elsewhere` gets, with a notice.
+    pub async fn secret<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        once: Idempotency,
+        fields: &impl Serialize,
+        elsewhere: impl FnOnce(String) -> (String, Notice),
+        change: impl FnOnce(Change) -> F,
+    ) -> Result<T, Stop> {
+        match self.once(once, fields, change).await {
+            Err(Error::ShownOnce(id)) => {
+                let (path, notice) = elsewhere(id);
+                Err(Stop::Elsewhere(self.redirect(&path, notice)))
+            }
+            made => Ok(made?.of_secret()?),
+        }
+    }
+
     /// Redirects to a page of this world that shows the notice.
     pub fn redirect(&self, path: &str, done: impl Into<Done>) -> Response {
         let query = done.into().query();
         Redirect::to(&format!("{}{path}?{query}", self.layout.base())).into_response()
     }
 
-    /// Returns the response to a form: its result, a question, or its page `again` with the errors.
-    pub async fn respond<Again: Future<Output = Result<Response, Error>>>(
+    /// Does what a form says. Returns the response to it, a question, or the page of the form
+    /// `again` with its errors.
+    pub async fn submit<F, Again: Future<Output = Result<Response, Error>>>(
         self,
-        outcome: Result<Response, Stop>,
-        again: impl FnOnce(Self, FormError) -> Again,
+        fields: F,
+        act: impl AsyncFnOnce(&Self, &F) -> Result<Response, Stop>,
+        again: impl FnOnce(Self, FormState<F>) -> Again,
     ) -> Result<Response, Error> {
-        match outcome {
+        // Boxed: a request that waits for its body would need the memory for all of it.
+        match Box::pin(act(&self, &fields)).await {
             Ok(response) => Ok(response),
             Err(Stop::Ask(question)) => question.ask(self.layout),
-            Err(Stop::Fail(Error::ShownOnce(key))) => {
-                Ok(self.redirect(&format!("/keys/{key}"), Notice::KeyShownOnce))
+            Err(Stop::Elsewhere(response)) => Ok(response),
+            Err(Stop::Fail(error)) => {
+                let error = FormError::of(edit_conflict::explained(&self, error).await)?;
+                Box::pin(again(self, FormState { fields, error })).await
             }
-            Err(Stop::Fail(error)) => Box::pin(again(self, FormError::of(error)?)).await,
         }
     }
 }
@@ -150,8 +176,9 @@ impl FromRequestParts<App> for Viewer {
         if let Some(visit) = parts.extensions.get::<Visit>() {
             visit.set(layout.clone());
         }
-        let (session, key, server) = (found.id, found.key.key, server(parts));
-        Ok(Self(Visitor { app: app.clone(), session, key, scope, layout, server, context }))
+        let record = path_param(parts, app, "id").await;
+        let (app, session, key, server) = (app.clone(), found.id, found.key.key, server(parts));
+        Ok(Self(Visitor { app, session, key, scope, layout, record, server, context }))
     }
 }
 

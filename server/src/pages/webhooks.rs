@@ -11,8 +11,8 @@ use common::{CreateWebhook, CreatedWebhook, EventPattern, Invalid, Line, Webhook
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Badge, Editor, FormError, FormState, Layout, Notice, Stop, Tone, Viewer, Visitor, all, filters,
-    once, optional, page, required,
+    Badge, Editor, FormState, Layout, Notice, Stop, Tone, Viewer, Visitor, all, filters, once,
+    optional, page, required,
 };
 use crate::error::Error;
 use crate::http::extract::Form;
@@ -100,15 +100,13 @@ pub async fn create(
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &WebhookForm| {
         let new = fields.read()?;
         let create = |change| webhooks::create(change, &visitor.app.webhooks, new);
-        let Created(created) = visitor.once(idempotency, &fields, create).await?.of_secret()?;
-        shown(&visitor, created, false)
-    });
-    let created = created.await;
-    let again = |visitor, error| show_list(visitor, FormState { fields, error });
-    respond(visitor, created, again).await
+        let Created(created) = visitor.secret(idempotency, fields, elsewhere, create).await?;
+        shown(visitor, created, false)
+    };
+    visitor.submit(fields, create, show_list).await
 }
 
 fn shown(visitor: &Visitor, created: CreatedWebhook, is_rolled: bool) -> Result<Response, Stop> {
@@ -116,14 +114,6 @@ fn shown(visitor: &Visitor, created: CreatedWebhook, is_rolled: bool) -> Result<
     Ok(page(StatusCode::CREATED, &CreatedPage { layout, created, is_rolled })?)
 }
 
-/// The response to a form that may show a secret.
-async fn respond<Again: Future<Output = Result<Response, Error>>>(
-    visitor: Visitor,
-    done: Result<Response, Stop>,
-    again: impl FnOnce(Visitor, FormError) -> Again,
-) -> Result<Response, Error> {
-    if let Err(Stop::Fail(Error::ShownOnce(_))) = done {
-        return Ok(visitor.redirect("/webhooks", Notice::WebhookSecretShownOnce));
-    }
-    visitor.respond(done, again).await
+fn elsewhere(id: String) -> (String, Notice) {
+    (format!("/webhooks/{id}"), Notice::WebhookSecretShownOnce)
 }

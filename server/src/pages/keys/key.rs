@@ -5,15 +5,15 @@ use axum::response::Response;
 use common::{Key, KeyId, KeyState, OverlapSeconds, RevokeKey, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{show_created, state};
+use super::{elsewhere, show_created, state};
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::ops::keys::KeyUses;
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
 use crate::pages::{
-    Editor, FormError, Layout, Notice, OVERLAPS, Question, Stop, Viewer, Visitor, filters, once,
-    page, required,
+    Editor, FormError, FormState, Layout, Notice, OVERLAPS, Question, Stop, Viewer, Visitor,
+    filters, once, page, required,
 };
 use crate::store::sessions::ListedSession;
 
@@ -96,18 +96,17 @@ pub async fn roll(
     Id(id): Id<KeyId>,
     Form { fields, idempotency, .. }: Form<RollForm>,
 ) -> Result<Response, Error> {
-    let rolled = Box::pin(async {
-        ask_about_roll(&visitor, id, &fields).await?;
+    let roll = async |visitor: &Visitor, fields: &RollForm| {
+        ask_about_roll(visitor, id, fields).await?;
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
-        let rolled = visitor.once(idempotency, &fields, |change| keys::roll(change, id, roll));
-        let Created(created) = rolled.await?.of_secret()?;
+        let change = |change| keys::roll(change, id, roll);
+        let Created(created) = visitor.secret(idempotency, fields, elsewhere, change).await?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
-        Ok(show_created(&visitor, created, Some(end))?)
-    });
-    let rolled = rolled.await;
-    let again = |visitor, error| show(visitor, id, FormError::default(), error);
-    visitor.respond(rolled, again).await
+        Ok(show_created(visitor, created, Some(end))?)
+    };
+    let again = |visitor, form: FormState<_>| show(visitor, id, FormError::default(), form.error);
+    visitor.submit(fields, roll, again).await
 }
 
 /// The form that revokes a key.
@@ -123,12 +122,11 @@ pub async fn revoke(
     Id(id): Id<KeyId>,
     Form { fields, .. }: Form<RevokeForm>,
 ) -> Result<Response, Error> {
-    let revoked = Box::pin(async {
+    let revoke = async |visitor: &Visitor, fields: &RevokeForm| {
         let made = Some(!fields.made.is_empty());
         keys::revoke(visitor.change(None).await?, id, RevokeKey { made }).await?;
         Ok(visitor.redirect("/keys", Notice::KeyRevoked))
-    });
-    let revoked = revoked.await;
-    let again = |visitor, error| show(visitor, id, error, FormError::default());
-    visitor.respond(revoked, again).await
+    };
+    let again = |visitor, form: FormState<_>| show(visitor, id, form.error, FormError::default());
+    visitor.submit(fields, revoke, again).await
 }

@@ -23,13 +23,11 @@ use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::leases;
 use crate::pages::{
-    Done, Editor, FormState, Notice, Stop, Visitor, counted, edit_conflict, end_of_day, given,
-    optional, required,
+    Done, Editor, Notice, Stop, Visitor, counted, end_of_day, given, optional, required,
 };
 
-/// Action of a form: the last part of its address.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+#[derive(Clone, Copy)]
+enum Act {
     Name,
     Status,
     Limit,
@@ -43,24 +41,23 @@ pub enum Action {
     Plan,
 }
 
-impl Action {
-    const ALL: [(&str, Self); 11] = [
-        ("name", Self::Name),
-        ("status", Self::Status),
-        ("limit", Self::Limit),
-        ("expiry", Self::Expiry),
-        ("terms", Self::Terms),
-        ("features", Self::Features),
-        ("assign", Self::Assign),
-        ("unassign", Self::Unassign),
-        ("release", Self::Release),
-        ("transfer", Self::Transfer),
-        ("plan", Self::Plan),
-    ];
+/// What a form does: the last part of its address, and what the page says if it was refused.
+pub struct Action(&'static str, Act, &'static str);
 
-    fn word(self) -> &'static str {
-        Self::ALL.into_iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
-    }
+impl Action {
+    const ALL: [Self; 11] = [
+        Self("name", Act::Name, "The name was not changed"),
+        Self("status", Act::Status, "The status was not changed"),
+        Self("limit", Act::Limit, "The limit was not changed"),
+        Self("expiry", Act::Expiry, "The expiry was not changed"),
+        Self("terms", Act::Terms, "Floating, grace and offline were not changed"),
+        Self("features", Act::Features, "The features were not changed"),
+        Self("assign", Act::Assign, "The license was not assigned"),
+        Self("unassign", Act::Unassign, "The license was not unassigned"),
+        Self("release", Act::Release, "The seat was not freed"),
+        Self("transfer", Act::Transfer, "The license was not handed over"),
+        Self("plan", Act::Plan, "The plan was not changed"),
+    ];
 }
 
 impl FromRequestParts<App> for Action {
@@ -68,64 +65,35 @@ impl FromRequestParts<App> for Action {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let given = path_param(parts, app, "action").await;
-        let action = Self::ALL.into_iter().find(|(word, _)| given.as_deref() == Some(word));
-        action.map(|(_, action)| action).ok_or(Error::RouteNotFound)
+        let action = Self::ALL.into_iter().find(|Self(word, ..)| given.as_deref() == Some(word));
+        action.ok_or(Error::RouteNotFound)
     }
 }
 
 pub async fn change(
     Editor(visitor): Editor,
-    action: Action,
+    Action(word, act, title): Action,
     Id(id): Id<LicenseId>,
     Form { fields, seen, drops_leases, .. }: Form<Fields>,
 ) -> Result<Response, Error> {
-    let back = fields.path_back(id);
-    let form = SentForm { visitor: &visitor, id, fields: &fields, seen, drops_leases };
-    // Boxed: a request that waits for its body would need the memory for all of it.
-    let changed = Box::pin(async {
-        let done = match action {
-            Action::Name => form.set_name().await?,
-            Action::Status => form.set_status().await?,
-            Action::Limit => form.set_limit().await?,
-            Action::Expiry => form.set_expiry().await?,
-            Action::Terms => form.set_terms().await?,
-            Action::Features => form.set_features().await?,
-            Action::Assign => form.assign().await?,
-            Action::Unassign => form.unassign().await?.into(),
-            Action::Release => form.release().await?.into(),
-            Action::Transfer => form.transfer().await?,
-            Action::Plan => form.set_plan().await?,
-        };
-        Ok(visitor.redirect(&back, done))
-    });
-    let changed = match edit_conflict::explain(visitor.view(), id, changed).await {
-        // The page of the form has no place for its errors.
-        Err(Stop::Fail(Error::Changed(_) | Error::EditConflict(_))) if !fields.back.is_empty() => {
-            Ok(visitor.redirect(&back, Notice::EditConflict))
+    let change = async |visitor: &Visitor, fields: &Fields| {
+        let back = fields.path_back(id);
+        let form = SentForm { visitor, id, fields, seen, drops_leases };
+        match form.perform(act).await {
+            Ok(done) => Ok(visitor.redirect(&back, done)),
+            // The page of the form has no place for its errors.
+            Err(Stop::Fail(Error::Changed(_))) if !fields.back.is_empty() => {
+                Ok(visitor.redirect(&back, Notice::EditConflict))
+            }
+            Err(Stop::Fail(Error::LeaseRunning(until))) => {
+                let path = format!("/licenses/{id}/{word}");
+                Err(leases::ask(until, path, back, fields, seen)?.into())
+            }
+            Err(stop) => Err(stop),
         }
-        Err(Stop::Fail(Error::LeaseRunning(until))) => {
-            let path = format!("/licenses/{id}/{}", action.word());
-            Err(leases::ask(until, path, back, &fields, seen)?.into())
-        }
-        changed => changed,
     };
-    let title = match action {
-        Action::Name => "The name was not changed",
-        Action::Status => "The status was not changed",
-        Action::Limit => "The limit was not changed",
-        Action::Expiry => "The expiry was not changed",
-        Action::Terms => "Floating, grace and offline were not changed",
-        Action::Features => "The features were not changed",
-        Action::Assign => "The license was not assigned",
-        Action::Unassign => "The license was not unassigned",
-        Action::Release => "The seat was not freed",
-        Action::Transfer => "The license was not handed over",
-        Action::Plan => "The plan was not changed",
-    };
-    let again = |visitor, error| {
-        show(visitor, id, ShowQuery::default(), title, FormState { fields, error })
-    };
-    visitor.respond(changed, again).await
+    let again = |visitor, form| show(visitor, id, ShowQuery::default(), title, form);
+    visitor.submit(fields, change, again).await
 }
 
 /// A form that was sent.
@@ -139,6 +107,22 @@ struct SentForm<'a> {
 }
 
 impl SentForm<'_> {
+    async fn perform(&self, act: Act) -> Result<Done, Stop> {
+        match act {
+            Act::Name => self.set_name().await,
+            Act::Status => self.set_status().await,
+            Act::Limit => self.set_limit().await,
+            Act::Expiry => self.set_expiry().await,
+            Act::Terms => self.set_terms().await,
+            Act::Features => self.set_features().await,
+            Act::Assign => self.assign().await,
+            Act::Unassign => self.unassign().await.map(Done::from),
+            Act::Release => self.release().await.map(Done::from),
+            Act::Transfer => self.transfer().await,
+            Act::Plan => self.set_plan().await,
+        }
+    }
+
     async fn set_name(&self) -> Result<Done, Stop> {
         let name = optional("name", "The name", given("name", &self.fields.name)?)?;
         let before = self.stored().await?;

@@ -42,16 +42,15 @@ pub async fn create(
     Id(id): Id<LicenseId>,
     Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &KeyForm| {
         let max_uses = optional::<MaxUses>("maxUses", "The number of users", &fields.max_uses)?;
         let new = CreateLicenseKey { max_uses, ..CreateLicenseKey::default() };
-        let made = visitor.once(idempotency, &fields, |it| license_keys::create(it, id, new));
-        match made.await?.of_secret()? {
-            Upserted::New(created) | Upserted::Existing(created) => shown(&visitor, created),
+        let create = |change| license_keys::create(change, id, new);
+        match visitor.secret(idempotency, fields, |_| elsewhere(id), create).await? {
+            Upserted::New(created) | Upserted::Existing(created) => shown(visitor, created),
         }
-    });
-    let created = created.await;
-    respond(visitor, id, created).await
+    };
+    visitor.submit(fields, create, |visitor, form| again(visitor, id, form)).await
 }
 
 fn shown(visitor: &Visitor, created: CreatedLicenseKey) -> Result<Response, Stop> {
@@ -75,13 +74,13 @@ pub async fn reissue(
     Form { fields, idempotency, .. }: Form<NoFields>,
 ) -> Result<Response, Error> {
     let (license, key) = ids(&license, &key)?;
-    let reissued = Box::pin(async {
-        let made = visitor.once(idempotency, &fields, |it| license_keys::reissue(it, key));
-        let Created(created) = made.await?.of_secret()?;
-        shown(&visitor, created)
-    });
-    let reissued = reissued.await;
-    respond(visitor, license, reissued).await
+    let reissue = async |visitor: &Visitor, fields: &NoFields| {
+        let reissue = |change| license_keys::reissue(change, key);
+        let made = visitor.secret(idempotency, fields, |_| elsewhere(license), reissue);
+        let Created(created) = made.await?;
+        shown(visitor, created)
+    };
+    visitor.submit(fields, reissue, |visitor, form| again(visitor, license, form)).await
 }
 
 pub async fn revoke(
@@ -89,28 +88,24 @@ pub async fn revoke(
     Path((_, license, key)): KeyPath,
 ) -> Result<Response, Error> {
     let (license, key) = ids(&license, &key)?;
-    let revoked = Box::pin(async {
+    let revoke = async |visitor: &Visitor, (): &()| {
         let change = visitor.change(None).await?;
         let Changed(_) = license_keys::revoke(change, key).await?;
         Ok(visitor.redirect(&format!("/licenses/{license}"), Notice::LicenseKeyRevoked))
-    });
-    let revoked = revoked.await;
-    respond(visitor, license, revoked).await
+    };
+    visitor.submit((), revoke, |visitor, form| again(visitor, license, form)).await
 }
 
-/// The response, or the license's page with what the form did not do.
-async fn respond(
+fn elsewhere(license: LicenseId) -> (String, Notice) {
+    (format!("/licenses/{license}"), Notice::LicenseKeyShownOnce)
+}
+
+/// The license's page, which says why the form had no effect.
+fn again<F>(
     visitor: Visitor,
     license: LicenseId,
-    done: Result<Response, Stop>,
-) -> Result<Response, Error> {
-    if let Err(Stop::Fail(Error::ShownOnce(_))) = done {
-        let path = format!("/licenses/{license}");
-        return Ok(visitor.redirect(&path, Notice::LicenseKeyShownOnce));
-    }
-    let again = |visitor, error| {
-        let form = FormState { error, ..FormState::default() };
-        show(visitor, license, ShowQuery::default(), "The key was not changed", form)
-    };
-    visitor.respond(done, again).await
+    FormState { error, .. }: FormState<F>,
+) -> impl Future<Output = Result<Response, Error>> {
+    let form = FormState { error, ..FormState::default() };
+    show(visitor, license, ShowQuery::default(), "The key was not changed", form)
 }

@@ -117,29 +117,23 @@ pub async fn create(
     Editor(visitor): Editor,
     Form { fields, idempotency, .. }: Form<NewForm>,
 ) -> Result<Response, Error> {
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &NewForm| {
         let (new, typed) = fields.read(visitor.view()).await?;
         fields.ask(&typed)?;
         let create = async |change| {
             licenses::create_through_the_day(change, new).await.map(|it| it.record().id)
         };
-        let id: LicenseId = visitor.create(idempotency, &fields, create).await?;
-        Ok((id, assign_all(&visitor, id, typed.ids).await))
-    });
-    let (id, left_out) = match created.await {
-        Ok(created) => created,
-        Err(stop) => {
-            let again = |visitor, error| show_form(visitor, FormState { fields, error });
-            return visitor.respond(Err(stop), again).await;
+        let id: LicenseId = visitor.create(idempotency, fields, create).await?;
+        let left_out = assign_all(visitor, id, typed.ids).await;
+        if left_out.is_empty() {
+            return Ok(visitor.redirect(&format!("/licenses/{id}"), Notice::LicenseCreated));
         }
+        let error = FormError::of(Error::invalid("userId", left_out.join(" ")))?;
+        let title = "The license was created, but not assigned to every user";
+        let form = FormState { error, ..FormState::default() };
+        Ok(show(visitor.clone(), id, ShowQuery::default(), title, form).await?)
     };
-    if left_out.is_empty() {
-        return Ok(visitor.redirect(&format!("/licenses/{id}"), Notice::LicenseCreated));
-    }
-    let error = FormError::of(Error::invalid("userId", left_out.join(" ")))?;
-    let title = "The license was created, but not assigned to every user";
-    let form = FormState { error, ..FormState::default() };
-    Box::pin(show(visitor, id, ShowQuery::default(), title, form)).await
+    visitor.submit(fields, create, show_form).await
 }
 
 /// Assigns the license to all users, and returns why it could not be assigned to some.

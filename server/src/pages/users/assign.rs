@@ -11,7 +11,7 @@ use crate::ops::outcome::Outcome;
 use crate::ops::{licenses, users};
 use crate::pages::catalog::chosen_plan;
 use crate::pages::licenses::notice_of_assignment;
-use crate::pages::{Editor, FormState, Notice};
+use crate::pages::{Editor, FormState, Notice, Visitor};
 
 /// Creates a license of the user. Sent again, the form creates no second one.
 pub async fn create_license(
@@ -20,7 +20,7 @@ pub async fn create_license(
     Form { fields, idempotency, .. }: Form<CreateForm>,
 ) -> Result<Response, Error> {
     let user_id = users::get(visitor.view(), id).await?.external_id;
-    let created = Box::pin(async {
+    let create = async |visitor: &Visitor, fields: &CreateForm| {
         let plan_id = chosen_plan(&fields.plan_id)?;
         let first = fields.first.is_some();
         let assign_to = Some(AssignLicense { first, ..AssignLicense::to(user_id) });
@@ -28,15 +28,11 @@ pub async fn create_license(
         let create = async |change| {
             licenses::create_through_the_day(change, new).await.map(|it| it.record().id)
         };
-        let _: LicenseId = visitor.create(idempotency, &fields, create).await?;
+        let _: LicenseId = visitor.create(idempotency, fields, create).await?;
         Ok(visitor.redirect(&format!("/users/{id}"), Notice::LicenseCreatedFor))
-    });
-    let created = created.await;
-    let again = |visitor, error| {
-        let sent = Sent::Create(FormState { fields, error });
-        show(visitor, id, LicensingQuery::default(), sent)
     };
-    visitor.respond(created, again).await
+    let again = |visitor, form| show(visitor, id, LicensingQuery::default(), Sent::Create(form));
+    visitor.submit(fields, create, again).await
 }
 
 pub async fn assign(
@@ -44,10 +40,9 @@ pub async fn assign(
     Id(id): Id<UserId>,
     Form { fields, .. }: Form<AssignForm>,
 ) -> Result<Response, Error> {
-    let view = visitor.view();
-    let user_id = users::get(view.clone(), id).await?.external_id;
+    let user_id = users::get(visitor.view(), id).await?.external_id;
     let unknown = || Error::invalid("license", "There is no license with this ID.");
-    let assigned = Box::pin(async {
+    let assign = async |visitor: &Visitor, fields: &AssignForm| {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
         let change = visitor.change(None).await?;
         let new = AssignLicense { first: fields.first.is_some(), ..AssignLicense::to(user_id) };
@@ -55,13 +50,13 @@ pub async fn assign(
             Err(Error::NotFound("license")) => return Err(unknown().into()),
             assigned => assigned?,
         };
-        let done = notice_of_assignment(assigned.is_new(), &licenses::get(view, license).await?);
+        let after = licenses::get(visitor.view(), license).await?;
+        let done = notice_of_assignment(assigned.is_new(), &after);
         Ok(visitor.redirect(&format!("/users/{id}"), done))
-    });
-    let assigned = assigned.await;
-    let again = |visitor, error| {
-        let query = LicensingQuery { license: fields.license_id };
-        show(visitor, id, query, Sent::Assign(error))
     };
-    visitor.respond(assigned, again).await
+    let again = |visitor, form: FormState<AssignForm>| {
+        let query = LicensingQuery { license: form.fields.license_id };
+        show(visitor, id, query, Sent::Assign(form.error))
+    };
+    visitor.submit(fields, assign, again).await
 }

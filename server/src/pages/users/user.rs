@@ -22,8 +22,7 @@ use crate::pages::fields::is_email;
 use crate::pages::refusals::reason;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
-    counted, edit_conflict, email, filters, last_day, leases, optional, page, required, short,
-    words,
+    counted, email, filters, last_day, leases, optional, page, required, short, words,
 };
 use crate::store::Page;
 
@@ -196,26 +195,21 @@ pub async fn update(
     Id(id): Id<UserId>,
     Form { fields, seen, drops_leases, .. }: Form<EditForm>,
 ) -> Result<Response, Error> {
-    let view = visitor.view();
-    let updated = Box::pin(async {
-        let stored = users::get(view.clone(), id).await?;
+    let update = async |visitor: &Visitor, fields: &EditForm| {
+        let stored = users::get(visitor.view(), id).await?;
         let update = fields.read(&stored)?;
         let change = visitor.change(seen).await?.dropping_leases(drops_leases);
         let page = format!("/users/{id}");
         let user = match users::update(change, id, update).await {
             Err(Error::LeaseRunning(until)) => {
                 let path = page.clone();
-                return Err(leases::ask(until, path, page, &fields, seen)?.into());
+                return Err(leases::ask(until, path, page, fields, seen)?.into());
             }
             updated => updated?.0,
         };
         let notice = Notice::UserUpdated.unless(user == stored);
         Ok(visitor.redirect(&page, notice))
-    });
-    let updated = edit_conflict::explain(view.clone(), id, updated).await;
-    let again = |visitor, error| {
-        let sent = Sent::Edit(FormState { fields, error });
-        show(visitor, id, LicensingQuery::default(), sent)
     };
-    visitor.respond(updated, again).await
+    let again = |visitor, form| show(visitor, id, LicensingQuery::default(), Sent::Edit(form));
+    visitor.submit(fields, update, again).await
 }

@@ -9,7 +9,7 @@ use common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{WebhookForm, respond, shown, state, types};
+use super::{WebhookForm, elsewhere, shown, state, types};
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::http::idempotency::Idempotency;
@@ -80,16 +80,15 @@ pub async fn update(
     Id(id): Id<WebhookId>,
     Form { fields, seen, .. }: Form<WebhookForm>,
 ) -> Result<Response, Error> {
-    let updated = Box::pin(async {
+    let update = async |visitor: &Visitor, fields: &WebhookForm| {
         let (update, sender) = (fields.update()?, &visitor.app.webhooks);
         let change = visitor.change(seen).await?;
         let Changed(now) = webhooks::update(change, sender, id, update).await?;
         let notice = Notice::WebhookUpdated.unless(Some(now.updated_at) == seen);
         Ok(visitor.redirect(&format!("/webhooks/{id}"), notice))
-    });
-    let updated = updated.await;
-    let again = |visitor, error| show(visitor, id, Some(fields), error);
-    visitor.respond(updated, again).await
+    };
+    let again = |visitor, form: FormState<_>| show(visitor, id, Some(form.fields), form.error);
+    visitor.submit(fields, update, again).await
 }
 
 /// Action of a button.
@@ -128,28 +127,27 @@ pub async fn act(
     Id(id): Id<WebhookId>,
     Form { fields, idempotency, .. }: Form<ActForm>,
 ) -> Result<Response, Error> {
-    let done = Box::pin(async {
+    let act = async |visitor: &Visitor, fields: &ActForm| {
         let done = match fields.act {
-            Act::Roll => return roll(&visitor, id, (&fields, idempotency)).await,
-            Act::Enable => switch(&visitor, id, true).await?,
-            Act::Disable => switch(&visitor, id, false).await?,
-            Act::Test => send(&visitor, id, None).await?,
+            Act::Roll => return roll(visitor, id, (fields, idempotency)).await,
+            Act::Enable => switch(visitor, id, true).await?,
+            Act::Disable => switch(visitor, id, false).await?,
+            Act::Test => send(visitor, id, None).await?,
             Act::Resend => {
                 let event = fields.event.parse().map_err(|_| Error::unknown("event", "event"))?;
-                send(&visitor, id, Some(event)).await?
+                send(visitor, id, Some(event)).await?
             }
             Act::Retry => {
                 let Changed(_) = webhooks::retry(visitor.change(None).await?, id).await?;
                 Notice::WebhookRetried.into()
             }
-            Act::Replay => replay(&visitor, id, &fields.range).await?,
-            Act::Skip => skip(&visitor, id, &fields.after).await?,
+            Act::Replay => replay(visitor, id, &fields.range).await?,
+            Act::Skip => skip(visitor, id, &fields.after).await?,
         };
         Ok(visitor.redirect(&format!("/webhooks/{id}"), done))
-    });
-    let done = done.await;
-    let again = |visitor, error| show(visitor, id, None, error);
-    respond(visitor, done, again).await
+    };
+    let again = |visitor, form: FormState<_>| show(visitor, id, None, form.error);
+    visitor.submit(fields, act, again).await
 }
 
 async fn switch(visitor: &Visitor, id: WebhookId, enabled: bool) -> Result<Done, Error> {
@@ -198,7 +196,7 @@ async fn roll(
 ) -> Result<Response, Stop> {
     let overlap = required::<OverlapSeconds>("overlap", "The overlap", &form.overlap)?;
     let (roll, keys) = (RollKey { overlap_seconds: Some(overlap) }, &visitor.app.secrets);
-    let rolling = visitor.once(idempotency, form, |change| webhooks::roll(change, keys, id, roll));
-    let Created(created) = rolling.await?.of_secret()?;
+    let roll = |change| webhooks::roll(change, keys, id, roll);
+    let Created(created) = visitor.secret(idempotency, form, elsewhere, roll).await?;
     shown(visitor, created, true)
 }
