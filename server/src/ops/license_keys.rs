@@ -261,7 +261,7 @@ pub async fn claim(
         return Err(Error::Unavailable);
     }
     change.commit(Changed(()), events).await?;
-    let (seats_taken, seats_reclaimed) = (changes.seats.len() as u64, changes.freed.len() as u64);
+    let (seats_taken, seats_reclaimed) = (changes.seats_taken(), changes.seats_reclaimed());
     Ok(Some(Claimed { answer, seats_taken, seats_reclaimed }))
 }
 

@@ -18,7 +18,7 @@ macro_rules! checked_at {
 }
 
 /// Gives `seats`, checked just now, to users who are assigned and hold none. The licenses are locked,
-/// and have enough free seats, which [`count`] takes off.
+/// and have enough free seats, which [`add`] takes off.
 pub async fn take(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
     macro_rules! take {
         ($checked_at:expr) => {

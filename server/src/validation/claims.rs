@@ -138,8 +138,8 @@ impl BatchValidator {
             return Ok(None);
         }
         events::commit(tx, &events, now).await?;
-        self.metrics.seats_taken.inc_by(changes.seats.len() as u64);
-        self.metrics.seats_reclaimed.inc_by(changes.freed.len() as u64);
+        self.metrics.seats_taken.inc_by(changes.seats_taken());
+        self.metrics.seats_reclaimed.inc_by(changes.seats_reclaimed());
         self.record(&mut decisions);
         let answer = |answer: Option<ValidationResult>| answer.unwrap_or(Err(Error::Internal));
         Ok(Some(decisions.into_results().into_iter().map(answer).collect()))

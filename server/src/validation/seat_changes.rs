@@ -18,23 +18,34 @@ use crate::store::seats::{self, HeldSeat};
 use crate::store::validations::AssignedLicense;
 use crate::store::{Scope, licenses as stored};
 
-/// Changes of seats, keyed by user and license.
+/// The changes of a batch, by license, and what was read to decide them.
 #[derive(Default)]
 pub struct SeatChanges {
-    pub seats: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
-    /// Idle seats that were taken over.
-    pub freed: BTreeMap<(UserId, LicenseId), (Scope, HeldSeat)>,
-    /// Checks of floating seats that must be written.
-    held: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
-    /// Seats taken minus seats freed, by license.
-    counts: BTreeMap<LicenseId, (Scope, i32)>,
+    licenses: BTreeMap<LicenseId, (Scope, LicenseChanges)>,
     idle: IdleSeats,
-    /// Full licenses without an idle seat, and the time at which the next seat can become idle.
-    exhausted: BTreeMap<LicenseId, (Scope, Option<Timestamp>)>,
     /// Licenses that have not been validated yet, as they were read.
-    unstarted: BTreeMap<LicenseId, (Scope, LicenseDetails)>,
-    /// Licenses whose days began in this batch, as they are now.
-    started: BTreeMap<LicenseId, LicenseDetails>,
+    unstarted: BTreeMap<LicenseId, LicenseDetails>,
+}
+
+/// The changes of one license, with its seats by user.
+#[derive(Default)]
+struct LicenseChanges {
+    taken: BTreeMap<UserId, Activation>,
+    /// Idle seats that were taken over.
+    freed: BTreeMap<UserId, HeldSeat>,
+    /// Floating seats whose check must be written.
+    held: BTreeMap<UserId, Activation>,
+    /// Set if the license is full without an idle seat: the time at which the next can become idle.
+    exhausted: Option<Option<Timestamp>>,
+    /// The license as it is now, if its days began in this batch.
+    started: Option<LicenseDetails>,
+}
+
+impl LicenseChanges {
+    /// Returns the number of seats taken minus those freed.
+    fn seats(&self) -> i32 {
+        self.taken.len() as i32 - self.freed.len() as i32
+    }
 }
 
 /// Outcome of a validation for a user.
@@ -66,10 +77,26 @@ impl SeatChanges {
         let wanted: BTreeMap<LicenseId, ContestedLicense> = wanted.collect();
         let wanted: Vec<_> = wanted.into_values().collect();
         let idle = IdleSeats::find(conn, &wanted, kept, now).await?;
-        let unstarted = locked.iter().filter(|(_, it)| it.terms.starts_with_days.is_some());
-        let unstarted = unstarted.map(|(scope, it)| (it.license.id, *scope)).collect();
-        let unstarted = read_unstarted(conn, unstarted).await?;
+        let mut unstarted = BTreeMap::new();
+        for (scope, AssignedLicense { license, terms, .. }) in locked {
+            if terms.starts_with_days.is_some() && !unstarted.contains_key(&license.id) {
+                unstarted
+                    .extend(stored::lock(conn, *scope, license.id).await?.map(|it| (it.id, it)));
+            }
+        }
         Ok(Self { idle, unstarted, ..Self::default() })
+    }
+
+    pub fn seats_taken(&self) -> u64 {
+        self.licenses.values().map(|(_, it)| it.taken.len() as u64).sum()
+    }
+
+    pub fn seats_reclaimed(&self) -> u64 {
+        self.licenses.values().map(|(_, it)| it.freed.len() as u64).sum()
+    }
+
+    fn of(&mut self, scope: Scope, license: LicenseId) -> &mut LicenseChanges {
+        &mut self.licenses.entry(license).or_insert_with(|| (scope, Default::default())).1
     }
 
     /// Decides for the user with these licenses, and appends the events of the changes. Fails with a
@@ -104,7 +131,7 @@ impl SeatChanges {
                 return Err(assigned.license.id);
             }
             if assigned.terms.starts_with_days.is_some() {
-                let started = self.start(assigned.license.id, now);
+                let started = self.start(scope, assigned.license.id, now);
                 events.push(started.ok_or(assigned.license.id)?);
                 continue;
             }
@@ -128,10 +155,11 @@ impl SeatChanges {
         seat: Activation,
         now: Timestamp,
     ) -> Activation {
-        if assigned.idle_time().is_some() && !self.seats.contains_key(&place(&seat)) {
+        let changes = self.of(scope, seat.license_id);
+        if assigned.idle_time().is_some() && !changes.taken.contains_key(&seat.user_id) {
+            let held = Activation { last_checked_at: now, ..seat.clone() };
+            changes.held.insert(seat.user_id, held);
             self.idle.keep(&seat);
-            let held = Activation { last_checked_at: now, ..seat };
-            self.held.insert(place(&seat), (scope, held));
         }
         seat
     }
@@ -139,8 +167,7 @@ impl SeatChanges {
     /// Takes a free seat.
     fn take(&mut self, scope: Scope, assigned: &AssignedLicense, now: Timestamp) -> Activation {
         let seat = Activation::new(assigned.user_id, assigned.license.id, now);
-        self.counts.entry(seat.license_id).or_insert((scope, 0)).1 += 1;
-        self.seats.insert(place(&seat), (scope, seat.clone()));
+        self.of(scope, seat.license_id).taken.insert(seat.user_id, seat.clone());
         seat
     }
 
@@ -148,25 +175,25 @@ impl SeatChanges {
     fn take_over(&mut self, scope: Scope, assigned: &AssignedLicense) -> Vec<NewEvent> {
         let license = &assigned.license;
         let Some(idle) = self.idle.take_for_one(assigned) else {
-            self.exhausted.insert(license.id, (scope, self.idle.next(license.id)));
+            let next = self.idle.next(license.id);
+            self.of(scope, license.id).exhausted = Some(next);
             return Vec::new();
         };
-        self.counts.entry(license.id).or_insert((scope, 0)).1 -= idle.len() as i32;
-        let freed = |held: HeldSeat| {
-            let event =
-                NewEvent::seat_freed(license, &held.external_id, &held.seat, FreedFor::Idle);
-            self.freed.insert(place(&held.seat), (scope, held));
-            event
+        let freed = |held: &HeldSeat| {
+            NewEvent::seat_freed(license, &held.external_id, &held.seat, FreedFor::Idle)
         };
-        idle.into_iter().map(freed).collect()
+        let events = idle.iter().map(freed).collect();
+        let by_user = idle.into_iter().map(|held| (held.seat.user_id, held));
+        self.of(scope, license.id).freed.extend(by_user);
+        events
     }
 
     /// Starts the days of the license. `None` if it was not read.
-    fn start(&mut self, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
-        let (_, before) = self.unstarted.get(&id)?;
+    fn start(&mut self, scope: Scope, id: LicenseId, now: Timestamp) -> Option<NewEvent> {
+        let before = self.unstarted.get(&id)?;
         let after = started(before, now);
         let event = NewEvent::license_updated(before, &after);
-        self.started.insert(id, after);
+        self.of(scope, id).started = Some(after);
         Some(event)
     }
 
@@ -174,21 +201,18 @@ impl SeatChanges {
     fn applied_to(&self, licenses: &[AssignedLicense], now: Timestamp) -> Vec<AssignedLicense> {
         let mut licenses = licenses.to_vec();
         for assigned in &mut licenses {
-            let license = assigned.license.id;
-            if let Some((_, seats)) = self.counts.get(&license) {
-                assigned.seats_used += seats;
-            }
-            let place = (assigned.user_id, license);
-            if self.freed.contains_key(&place) {
+            let Some((_, changes)) = self.licenses.get(&assigned.license.id) else { continue };
+            assigned.seats_used += changes.seats();
+            if changes.freed.contains_key(&assigned.user_id) {
                 assigned.seat = None;
             }
-            if let Some((_, seat)) = self.seats.get(&place) {
+            if let Some(seat) = changes.taken.get(&assigned.user_id) {
                 assigned.seat = Some(seat.clone());
             }
-            if let Some(after) = self.started.get(&license) {
+            if let Some(after) = &changes.started {
                 (assigned.license, assigned.terms) = (after.license.clone(), after.terms);
             }
-            if self.exhausted.contains_key(&license) {
+            if changes.exhausted.is_some() {
                 assigned.seats_idle_at = Some(now.plus(TimeDelta::days(1)));
             }
         }
@@ -197,55 +221,40 @@ impl SeatChanges {
 
     /// Writes the changes. Returns false if a seat that was taken over is no longer idle.
     pub async fn write(&self, conn: &mut Conn, now: Timestamp) -> Result<bool> {
-        let seat = |(scope, seat): &(Scope, Activation)| BatchRow::seat(*scope, seat);
-        let held: Vec<_> = self.held.values().map(seat).collect();
-        let free = |(scope, held): &(Scope, HeldSeat)| self.idle.row(scope.world, held);
-        let freed: Vec<_> = self.freed.values().map(free).collect();
+        let (mut held, mut freed, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut counted, mut next) = (Vec::new(), Vec::new());
+        for (id, (scope, changes)) in &self.licenses {
+            held.extend(changes.held.values().map(|seat| BatchRow::seat(*scope, seat)));
+            freed.extend(changes.freed.values().map(|held| self.idle.row(scope.world, held)));
+            taken.extend(changes.taken.values().map(|seat| BatchRow::seat(*scope, seat)));
+            if changes.seats() != 0 {
+                counted.push(BatchRow::license(*scope, *id, changes.seats()));
+            }
+            next.extend(
+                changes.exhausted.flatten().map(|at| BatchRow::license_at(*scope, *id, at)),
+            );
+        }
         if !held.is_empty() || !freed.is_empty() {
-            let both = self.held.iter().map(|(at, it)| (at, seat(it)));
-            let both = both.chain(self.freed.iter().map(|(at, it)| (at, free(it))));
-            let both: BTreeMap<_, _> = both.collect();
-            seats::lock(conn, &both.into_values().collect::<Vec<_>>()).await?;
+            seats::lock(conn, &[held.as_slice(), &freed].concat()).await?;
             seats::hold(conn, &held).await?;
             if seats::free_idle(conn, &freed).await? != freed.len() as u64 {
                 return Ok(false);
             }
         }
-        if !self.seats.is_empty() {
-            let taken: Vec<_> = self.seats.values().map(seat).collect();
+        if !taken.is_empty() {
             seats::take(conn, &taken, now).await?;
-            let counted = self.counts.iter();
-            let counted: Vec<_> = counted
-                .map(|(id, (scope, seats))| BatchRow::license(*scope, *id, *seats))
-                .collect();
             seats::add(conn, &counted).await?;
         }
-        let next = |(id, (scope, next)): (&LicenseId, &(Scope, Option<Timestamp>))| {
-            Some(BatchRow::license_at(*scope, *id, (*next)?))
-        };
-        let next: Vec<_> = self.exhausted.iter().filter_map(next).collect();
         if !next.is_empty() {
             seats::set_idle_at(conn, &next).await?;
         }
-        for (id, after) in &self.started {
-            let Some((scope, _)) = self.unstarted.get(id) else { continue };
-            stored::update(conn, *scope, after).await?;
+        for (scope, changes) in self.licenses.values() {
+            if let Some(after) = &changes.started {
+                stored::update(conn, *scope, after).await?;
+            }
         }
         Ok(true)
     }
-}
-
-async fn read_unstarted(
-    conn: &mut Conn,
-    licenses: BTreeMap<LicenseId, Scope>,
-) -> Result<BTreeMap<LicenseId, (Scope, LicenseDetails)>> {
-    let mut unstarted = BTreeMap::new();
-    for (id, scope) in licenses {
-        if let Some(details) = stored::lock(conn, scope, id).await? {
-            unstarted.insert(id, (scope, details));
-        }
-    }
-    Ok(unstarted)
 }
 
 /// Returns the license after its days have started.
@@ -256,8 +265,4 @@ fn started(before: &LicenseDetails, now: Timestamp) -> LicenseDetails {
         after.license.updated_at = now.after(before.updated_at);
     }
     after
-}
-
-fn place(seat: &Activation) -> (UserId, LicenseId) {
-    (seat.user_id, seat.license_id)
 }
