@@ -2,8 +2,7 @@
 
 use axum::extract::State;
 use common::{
-    AssignmentId, ExternalId, LeaseAnswer, LeasedAnswer, LicenseId, List, Open, RequestLease, Role,
-    RunningLease, Validation,
+    AssignmentId, ExternalId, LeaseAnswer, LicenseId, List, Open, RequestLease, Role, RunningLease,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,10 +13,7 @@ use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Reader, Validator};
 use crate::http::extract::{Lenient, Limit, Query};
-use crate::ops::leases::{self, Issued, LeaseOptions, LeaseQuery};
-
-/// Maximum number of attempts when concurrent changes interfere.
-const ATTEMPTS: usize = 5;
+use crate::ops::leases::{self, LeaseOptions, LeaseQuery};
 
 /// Validates, and issues a lease to who is licensed. It may be repeated, so it has no
 /// `Idempotency-Key`, with which a token would lie about.
@@ -37,27 +33,15 @@ pub async fn issue(
         is_admin: caller.key.role == Role::Admin,
         admits_event: &admits_event,
     };
-    let origin = caller.origin();
-    for _ in 0..ATTEMPTS {
-        let validation = match validate::submit(&app, request.clone()).await? {
-            Validation::Valid(answer) => *answer,
-            Validation::Invalid(answer) => return Ok(Data(LeaseAnswer::Invalid(answer))),
-        };
-        let issuing = leases::issue(&app.ops, origin.clone(), &app.secrets, &options, &validation);
-        let (lease, reason) = match issuing.await? {
-            Issued::Lease(lease) => (Some(lease), None),
-            Issued::Refused(reason) => (None, Some(reason)),
-            Issued::Outdated => continue,
-        };
-        app.metrics.lease_was(reason);
-        if lease.is_some() && request.caller.exceeded_seat_events() {
+    let validate = || validate::submit(&app, request.clone());
+    let answer = leases::issue(&app.ops, caller.origin(), &app.secrets, &options, validate).await?;
+    if let LeaseAnswer::Valid(answer) = &answer {
+        app.metrics.lease_was(answer.lease_reason.as_ref().and_then(Open::known));
+        if answer.lease.is_some() && request.caller.exceeded_seat_events() {
             app.metrics.leases_unrecorded.inc();
         }
-        let lease_reason = reason.map(Open::Known);
-        let answer = LeasedAnswer { validation, lease, lease_reason };
-        return Ok(Data(LeaseAnswer::Valid(Box::new(answer))));
     }
-    Err(Error::Unavailable)
+    Ok(Data(answer))
 }
 
 /// The query of the list of running leases.

@@ -3,8 +3,9 @@
 
 use chrono::TimeDelta;
 use common::{
-    Activation, AssignmentId, DeviceName, ExternalId, Lease, LeaseClaims, LeaseId, LeaseReason,
-    License, LicenseId, ProductId, RunningLease, Timestamp, TtlSeconds, ValidAnswer,
+    Activation, AssignmentId, DeviceName, ExternalId, Lease, LeaseAnswer, LeaseClaims, LeaseId,
+    LeaseReason, LeasedAnswer, License, LicenseId, Open, ProductId, RunningLease, Timestamp,
+    TtlSeconds, ValidAnswer, Validation,
 };
 
 use super::Operations;
@@ -21,6 +22,8 @@ use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Collected, Page, Scope, assignments, leases as stored, licenses, users};
 use crate::validation::verdict::is_valid;
 
+/// Maximum number of attempts when concurrent changes interfere.
+const ATTEMPTS: usize = 5;
 /// Minimum duration of a lease, in seconds.
 const MIN_SECONDS: i64 = 60;
 /// Maximum bytes of a token, so that it fits into a header or a cookie.
@@ -44,19 +47,44 @@ pub struct LeaseOptions<'a> {
     pub admits_event: &'a (dyn Fn() -> Result<(), Error> + Sync),
 }
 
-/// Outcome of a request for a lease.
-pub enum Issued {
+/// Outcome of an attempt to issue a lease.
+enum Issued {
     Lease(Lease),
     Refused(LeaseReason),
     /// The validation would have another result now.
     Outdated,
 }
 
-/// Issues a lease to a user who was just validated and holds this seat. Writes nothing if it issues
-/// none.
-pub async fn issue(
+/// Validates, and issues a lease to a user who is licensed. Validates again if a concurrent change
+/// interferes.
+pub async fn issue<V: Future<Output = Result<Validation, Error>>>(
     ops: &Operations,
     origin: Origin,
+    keys: &SecretKeys,
+    options: &LeaseOptions<'_>,
+    validate: impl Fn() -> V,
+) -> Result<LeaseAnswer, Error> {
+    for _ in 0..ATTEMPTS {
+        let validation = match validate().await? {
+            Validation::Valid(answer) => *answer,
+            Validation::Invalid(answer) => return Ok(LeaseAnswer::Invalid(answer)),
+        };
+        let (lease, reason) = match attempt(ops, &origin, keys, options, &validation).await? {
+            Issued::Lease(lease) => (Some(lease), None),
+            Issued::Refused(reason) => (None, Some(Open::Known(reason))),
+            Issued::Outdated => continue,
+        };
+        let answer = LeasedAnswer { validation, lease, lease_reason: reason };
+        return Ok(LeaseAnswer::Valid(Box::new(answer)));
+    }
+    Err(Error::Unavailable)
+}
+
+/// Issues a lease to a user who was just validated and holds this seat. Writes nothing if it issues
+/// none.
+async fn attempt(
+    ops: &Operations,
+    origin: &Origin,
     keys: &SecretKeys,
     options: &LeaseOptions<'_>,
     answer: &ValidAnswer,
@@ -70,7 +98,7 @@ pub async fn issue(
         Ok(signer) => signer,
         Err(why) => return Ok(refuse(scope, LeaseReason::NoSigningKey, &why)),
     };
-    let issued = commit(ops.change(origin).await?, &signer, options, answer).await?;
+    let issued = commit(ops.change(origin.clone()).await?, &signer, options, answer).await?;
     if let Issued::Refused(reason @ LeaseReason::TooLarge) = issued {
         return Ok(refuse(scope, reason, "the license has too many or too long features"));
     }
