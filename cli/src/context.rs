@@ -272,28 +272,6 @@ impl Context {
         Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
-    /// The clients of the other stored profiles whose keys can be read.
-    pub async fn other_clients(&self, current: &str) -> Vec<(String, Client)> {
-        let Ok(folder) = Folder::locate(&self.env) else { return Vec::new() };
-        let profiles = Config::load(&folder).map(|config| config.profiles).unwrap_or_default();
-        let mut clients = Vec::new();
-        for (name, profile) in profiles.into_iter().filter(|(name, _)| name != current) {
-            let server = profile.server.clone();
-            if self.refuse_open_http(&server).is_err() {
-                continue;
-            }
-            let profile = Some((name.clone(), profile));
-            // This look-up is optional, so it is not worth a retry.
-            let endpoint = Endpoint { profile, server, known: ServerKnowledge::Unknown };
-            if let Ok(Some((key, source))) = self.kept_key(&endpoint).await
-                && let Ok(client) = self.connect(&endpoint, key, source)
-            {
-                clients.push((name, client));
-            }
-        }
-        clients
-    }
-
     /// A secret from a prompt, or the only line of stdin: never from the command line, which others
     /// see.
     pub async fn read_secret(&self, question: &str) -> Result<String> {

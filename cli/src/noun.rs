@@ -1,7 +1,6 @@
 //! Parts that nouns share: finding a record by its name or id, listing, and flags that describe one.
 
 mod completion_cache;
-mod elsewhere;
 mod leases;
 mod lists;
 mod metadata;
@@ -17,7 +16,6 @@ mod values;
 mod whole;
 
 pub use completion_cache::{CachedName, load, remember};
-pub use elsewhere::{FoundElsewhere, other_profiles_with};
 pub use leases::LeaseFlags;
 pub use lists::{ListFlags, print_or_collect};
 pub use metadata::{MetadataChange, MetadataFlags};

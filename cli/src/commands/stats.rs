@@ -1,6 +1,5 @@
-//! `licctl stats`: how validations were answered, as a chart on a terminal and as rows elsewhere.
-
-mod chart;
+//! `licctl stats`: how validations were answered, as a line of bars on a terminal and as rows
+//! elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::prelude::*;
 use crate::output::Span;
-use chart::{Chart, Glyphs};
 
 /// The outcomes: the member of the answer, and the title of its column. An unknown user is none, as
 /// validations create it.
@@ -27,7 +25,7 @@ const MAX_DAYS: i64 = 30;
 
 /// Show validation statistics by hour or day
 ///
-/// On a terminal, charts show the valid and the refused validations with totals; otherwise each
+/// On a terminal, bars show the valid and the refused validations with totals; otherwise each
 /// hour is a row. Hours and days are in UTC, and the first one is complete. Counts appear within
 /// seconds and are kept for 30 days.
 #[derive(Args)]
@@ -149,38 +147,36 @@ fn rows(by: Unit, periods: &[Period]) -> Table {
     Table::new(&columns).with(periods.iter().map(row))
 }
 
-/// A chart of the valid validations and one of the refused: a few refusals would be invisible next
-/// to many valid ones.
+/// A line of bars for the valid validations and one for the refused: a few refusals would be
+/// invisible next to many valid ones.
 fn charts(ctx: &Context, mut view: View, by: Unit, periods: &[Period]) -> View {
     let width = ctx.io.width.unwrap_or(80);
-    let glyphs = Glyphs::of(&ctx.env);
     let unit = if by == Unit::Hour { "hour" } else { "day" };
     let valid = periods.iter().map(|period| period.count("valid")).collect::<Vec<_>>();
     let refused = periods.iter().map(Period::refused).collect::<Vec<_>>();
-    let starts: Vec<&str> = periods.iter().map(|period| label(by, &period.start)).collect();
     for (title, tone, counts) in [("valid", Tone::Good, valid), ("refused", Tone::Bad, refused)] {
-        let chart = Chart::new(&counts, width);
-        if chart.most() == 0 {
-            view = view.line(TextCell::text(format!("{title}: none"))).line(TextCell::text(""));
-            continue;
-        }
-        let (share, most) = (chart.periods_per_column(), chart.most());
-        let unit = if share == 1 { format!("one {unit}") } else { format!("{share} {unit}s") };
-        view = view.line(TextCell::text(format!("{title}, up to {most} in {unit}")));
-        for line in chart.lines(glyphs) {
-            view = view.line(TextCell::text(line).toned(tone));
-        }
-        view = view.line(TextCell::text(chart.axis(&starts))).line(TextCell::text(""));
+        let share = counts.len().div_ceil(width.max(1)).max(1);
+        let sums: Vec<i64> = counts.chunks(share).map(|some| some.iter().sum()).collect();
+        view = match sums.iter().max() {
+            Some(&most) if most > 0 => {
+                let unit =
+                    if share == 1 { format!("one {unit}") } else { format!("{share} {unit}s") };
+                view.line(TextCell::text(format!("{title}, up to {most} in {unit}")))
+                    .line(TextCell::text(bars(&sums, most)).toned(tone))
+            }
+            _ => view.line(TextCell::text(format!("{title}: none"))),
+        };
+        view = view.line(TextCell::text(""));
     }
     view
 }
 
-/// The hour of the day, or the month and day.
-fn label(by: Unit, start: &str) -> &str {
-    match by {
-        Unit::Hour => start.get(11..16).unwrap_or_default(),
-        Unit::Day => start.get(5..10).unwrap_or_default(),
-    }
+/// A bar of one column for each count.
+fn bars(counts: &[i64], most: i64) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    // Rounded up, so that a single one is seen.
+    let bars = counts.iter().map(|count| BARS[((count * 8 + most - 1) / most) as usize]);
+    bars.collect::<String>().trim_end().to_owned()
 }
 
 /// Returns the count of each outcome that occurred.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, RunOutput, answer, current_key, event,
-    explained, explanation, service, usage, user,
+    FakeServer, Home, LICENSE, Reply, RunOutput, answer, current_key, event, explained,
+    explanation, service, usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
@@ -233,40 +233,6 @@ fn a_program_gets_the_suggested_commands_and_the_holders() {
     assert_eq!(json[0]["suggestedCommands"][0], first);
 }
 
-/// The commonest cause of an unknown user is the other mode.
-#[test]
-fn an_unknown_user_is_looked_for_in_other_profiles() {
-    let with_users = |known: Vec<Value>| {
-        FakeServer::answering(move |request| match request.path.as_str() {
-            "/api/v1/key" => Reply::data(200, &current_key()),
-            "/api/v1/admin/explain" => {
-                let mut explanation = explanation(Some("user_not_found"), &[]);
-                explanation["user"] = Value::Null;
-                Reply::data(200, &explanation)
-            }
-            path if path.contains("externalId=dana") => Reply::list(&known),
-            _ => Reply::list(&[]),
-        })
-    };
-    let (test, live) = (with_users(Vec::new()), with_users(vec![user("dana")]));
-    let home = Home::bare();
-    let login = |profile, server: &str, key| {
-        let args = ["login", "--profile", profile, "--server", server, "--api-key-file", "-"];
-        assert_eq!(home.run_with_input(&args, key).code, 0);
-    };
-    login("test", &test.address, OTHER_KEY);
-    login("live", &live.address, KEY);
-    let ran = home.run(&["-P", "test", "validate", "dana", "--explain"]);
-    let told = "dana does not exist. The user exists in profile live (live mode).";
-    assert!(ran.stdout.contains(told), "{ran:?}");
-    assert_eq!(advice(&ran), ["licctl validate dana --explain -P live"]);
-    // A key for only this run does not select the keys of profiles.
-    let home = home.set("LICCTL_API_KEY", OTHER_KEY).set("LICCTL_SERVER", &test.address);
-    let before = live.received().len();
-    assert_eq!(home.run(&["validate", "dana", "--explain"]).code, 10);
-    assert_eq!(live.received().len(), before);
-}
-
 /// Runs `--explain` for an unknown user among these users.
 fn explain_unknown(given: &'static str, known: &[(&str, &str)]) -> RunOutput {
     let known: Vec<Value> = known
@@ -297,12 +263,14 @@ fn an_unknown_user_may_mean_another() {
     let known = [("carol", "carol@x.example"), ("dave", "dave@x.example")];
     for given in ["carol@x.example", "Carol", "carlo", "car"] {
         let ran = explain_unknown(given, &known);
-        let told = format!("{given} does not exist. Did you mean carol (carol@x.example)?");
+        let told =
+            format!("{given} does not exist in live mode. Did you mean carol (carol@x.example)?");
         assert!(ran.stdout.contains(&told), "{}", ran.stdout);
         assert_eq!(advice(&ran), ["licctl validate carol --explain"]);
     }
     let ran = explain_unknown("carol ", &known);
-    let told = "\"carol \" does not exist. The id ends with a space. Did you mean carol ";
+    let told =
+        "\"carol \" does not exist in live mode. The id ends with a space. Did you mean carol ";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
     let ran = explain_unknown("zoe", &known);
     assert_eq!((ran.code, advice(&ran).len()), (10, 0), "{}", ran.stdout);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use common::{
     Explain, ExplainedLicense, Explanation, ExternalId, License, LicenseId, MaxSeats, Open,
-    ProductId, Reason, RenamedUser, Status, Timestamp, Verdict,
+    ProductId, Reason, RenamedUser, Status, Timestamp, User, UserRefusal, Verdict,
 };
 
 use super::renames::renamed_from;
@@ -46,42 +46,15 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         let product = stored_products::find(&mut tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
-    let of_user =
-        RefusalFilter { user: Some(request.user_id.to_string()), ..RefusalFilter::default() };
-    let newest = Page::newest_first(None, LAST_REFUSALS);
-    let refusals = outcomes::refusals(&mut tx, scope, &of_user, newest).await?.records;
-    let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
-        let renamed_to = renamed_from(&mut tx, scope, &request.user_id, None).await?;
-        let summary = summary(&request, Some(Reason::UserNotFound), &[], now);
-        return Ok(Explanation {
-            valid: false,
-            reason: Some(Open::Known(Reason::UserNotFound)),
-            summary: summary + &renamed(&request.user_id, renamed_to.as_ref()),
-            checked_at: now,
-            user: None,
-            licenses: Vec::new(),
-            refusals,
-            similar_users: licensed_namesakes(&mut tx, scope, &request.user_id, None).await?,
-            renamed_to,
-        });
-    };
-    let mut found = validations::explain(&mut tx, scope, user.id).await?;
-    show_checks(&mut found, &view.last_checks);
-    let idle = find_idle(&mut tx, scope, &mut found, now).await?;
-    let (reason, mut licenses) = judge(&found, &idle, request.product_id, now);
+    let user = users::find_external(&mut tx, scope, &request.user_id).await?;
+    let known = Known::read(&mut tx, &view, &request.user_id, user.as_ref(), now).await?;
+    let (reason, mut licenses) = judge(&known, request.product_id, now);
+    let reason = if user.is_none() { Some(Reason::UserNotFound) } else { reason };
     let of = (scope, &request.user_id);
     add_remedies(&mut tx, of, reason, &mut licenses, &view.last_checks, now).await?;
-    let similar_users = if found.is_empty() {
-        licensed_namesakes(&mut tx, scope, &request.user_id, Some(&user)).await?
-    } else {
-        Vec::new()
-    };
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
-    let renamed_to = match reason {
-        Some(_) => renamed_from(&mut tx, scope, &request.user_id, Some(&user)).await?,
-        None => None,
-    };
+    let renamed_to = known.renamed_to.filter(|_| reason.is_some());
     let summary = summary(&request, reason, &considered, now);
     Ok(Explanation {
         valid: reason.is_none(),
@@ -89,11 +62,50 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         summary: summary + &renamed(&request.user_id, renamed_to.as_ref()),
         checked_at: now,
         licenses,
-        user: Some(user),
-        refusals,
-        similar_users,
+        user,
+        refusals: known.refusals,
+        similar_users: known.similar_users,
         renamed_to,
     })
+}
+
+/// The facts about a user, who may be unknown.
+struct Known {
+    licenses: Vec<NamedLicense>,
+    idle: IdleHolders,
+    /// Last refused validations, newest first.
+    refusals: Vec<UserRefusal>,
+    /// Users with a license who may be the same person, if this user has none.
+    similar_users: Vec<User>,
+    /// User who had this external id before and has another one now.
+    renamed_to: Option<RenamedUser>,
+}
+
+impl Known {
+    async fn read(
+        conn: &mut Conn,
+        view: &View,
+        id: &ExternalId,
+        user: Option<&User>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let scope = view.scope;
+        let mut licenses = match user {
+            Some(user) => validations::explain(conn, scope, user.id).await?,
+            None => Vec::new(),
+        };
+        show_checks(&mut licenses, &view.last_checks);
+        let idle = find_idle(conn, scope, &mut licenses, now).await?;
+        let of_user = RefusalFilter { user: Some(id.to_string()), ..RefusalFilter::default() };
+        let newest = Page::newest_first(None, LAST_REFUSALS);
+        let refusals = outcomes::refusals(conn, scope, &of_user, newest).await?.records;
+        let similar_users = match licenses.as_slice() {
+            [] => licensed_namesakes(conn, scope, id, user).await?,
+            _ => Vec::new(),
+        };
+        let renamed_to = renamed_from(conn, scope, id, user).await?;
+        Ok(Self { licenses, idle, refusals, similar_users, renamed_to })
+    }
 }
 
 /// Returns a sentence about the user who had this external id before.
@@ -141,8 +153,7 @@ async fn find_idle(
 /// Returns the reason for a refused validation of this product, if it is refused, and the verdict
 /// on each license.
 fn judge(
-    found: &[NamedLicense],
-    idle: &IdleHolders,
+    Known { licenses: found, idle, .. }: &Known,
     product: Option<ProductId>,
     now: Timestamp,
 ) -> (Option<Reason>, Vec<ExplainedLicense>) {

@@ -9,15 +9,12 @@ use common::{
 use crate::client::{ExplainedLicense, Explanation};
 use crate::commands::licenses::renew;
 use crate::commands::prelude::*;
-use crate::noun::FoundElsewhere;
 
 /// Facts that are known in addition to the explanation.
 pub struct AdviceInput<'a> {
     pub product: Option<ProductId>,
     /// Users similar to an unknown one.
     pub similar: Vec<&'a ExternalId>,
-    /// Other profiles that have an unknown user.
-    pub elsewhere: &'a [FoundElsewhere],
     pub user: &'a ExternalId,
     /// Required features that the license lacks.
     pub missing: &'a [Feature],
@@ -51,11 +48,11 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
             }
         },
         Some(_) if let Some(renamed) = &explained.renamed_to => {
-            vec![explain(&renamed.external_id, "")]
+            vec![explain(&renamed.external_id)]
         }
-        Some(Some(Reason::UserNotFound)) => find_user(about),
+        Some(Some(Reason::UserNotFound)) => about.similar.iter().map(|it| explain(it)).collect(),
         Some(Some(Reason::NoLicense)) => {
-            let meant = explained.similar_users.iter().map(|user| explain(&user.external_id, ""));
+            let meant = explained.similar_users.iter().map(|user| explain(&user.external_id));
             meant.chain(candidates(about)).collect()
         }
         Some(_) => {
@@ -124,15 +121,8 @@ fn word(user: &ExternalId) -> String {
     quote(user.as_str()).into_owned()
 }
 
-fn explain(user: &ExternalId, profile: &str) -> String {
-    format!("licctl validate {} --explain{profile}", word(user))
-}
-
-/// The user in other profiles, or similar users.
-fn find_user(about: &AdviceInput<'_>) -> Vec<String> {
-    let elsewhere = about.elsewhere.iter();
-    let elsewhere = elsewhere.map(|it| explain(about.user, &format!(" -P {}", quote(&it.profile))));
-    elsewhere.chain(about.similar.iter().map(|user| explain(user, ""))).collect()
+fn explain(user: &ExternalId) -> String {
+    format!("licctl validate {} --explain", word(user))
 }
 
 /// A new license, or existing ones to assign: a person must decide.

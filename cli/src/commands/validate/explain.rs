@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use common::{
-    Event, Explain, ExternalId, Feature, LicenseId, Line, Name, Open, ProductId, Status,
+    Event, Explain, ExternalId, Feature, LicenseId, Line, Mode, Name, Open, ProductId, Status,
     UsageActivation, User, UserRefusal, Verdict,
 };
 use serde::Serialize;
@@ -17,7 +17,6 @@ use crate::client::{CurrentKey, ExplainedLicense, Explanation, License};
 use crate::commands::licenses::{status_cell, usage};
 use crate::commands::prelude::*;
 use crate::commands::{events, plans, refusals};
-use crate::noun::FoundElsewhere;
 use crate::output::relative;
 
 /// The width of a step's label, in columns.
@@ -51,9 +50,6 @@ struct UserExplanation {
     /// Users similar to an unknown one.
     #[serde(skip)]
     similar: Vec<ApiRecord<User>>,
-    /// Other profiles that have an unknown user.
-    #[serde(skip)]
-    elsewhere: Vec<FoundElsewhere>,
     /// The events that gave the licenses their statuses.
     #[serde(skip)]
     changes: HashMap<LicenseId, ApiRecord<Event>>,
@@ -86,7 +82,7 @@ pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Re
         if at > 0 {
             view = view.line(TextCell::text(""));
         }
-        view = it.show(ctx, view, question);
+        view = it.show(ctx, view, question, key.mode);
         if exit == Exit::Success && !it.is_expected(question) {
             exit = Exit::Negative;
         }
@@ -105,7 +101,6 @@ impl UserExplanation {
             suggested_commands: Vec::new(),
             holders_table: None,
             similar: Vec::new(),
-            elsewhere: Vec::new(),
             changes: HashMap::new(),
         };
         // CSV and ids show only the answer.
@@ -127,7 +122,6 @@ impl UserExplanation {
         }
         if self.explained.user.is_none() {
             self.similar = noun::similar_users(ctx, self.user_id.as_str()).await?;
-            self.elsewhere = noun::other_profiles_with(ctx, &self.user_id).await;
         }
         let refused = self.explained.licenses.iter().map(|it| &it.license);
         let refused = refused.filter(|license| license.status != Status::Active);
@@ -143,7 +137,6 @@ impl UserExplanation {
             user: &self.user_id,
             product: question.product,
             similar: self.similar.iter().map(|user| &user.external_id).collect(),
-            elsewhere: &self.elsewhere,
             missing: &self.missing(question.features),
         };
         advice(&self.explained, &about)
@@ -167,9 +160,9 @@ impl UserExplanation {
         self.explained.licenses.iter().find(|license| license.verdict == Verdict::Valid)
     }
 
-    fn show(&self, ctx: &Context, mut view: View, question: &Question<'_>) -> View {
+    fn show(&self, ctx: &Context, mut view: View, question: &Question<'_>, mode: Mode) -> View {
         let explained = &*self.explained;
-        view = view.line(self.user_line(ctx)).line(licenses_line(explained));
+        view = view.line(self.user_line(ctx, mode)).line(licenses_line(explained));
         for (at, license) in explained.licenses.iter().enumerate() {
             let change = self.changes.get(&license.license.id);
             for line in license_lines(ctx, at + 1, license, change) {
@@ -204,18 +197,16 @@ impl UserExplanation {
         lines.map(|line| TextCell::text(format!("  {line}"))).fold(view, View::line)
     }
 
-    fn user_line(&self, ctx: &Context) -> TextCell {
+    fn user_line(&self, ctx: &Context, mode: Mode) -> TextCell {
         let user = &self.user_id;
         let Some(known) = &self.explained.user else {
-            let mut text = format!("{} does not exist.", noun::visible(user.as_str()));
+            let mut text =
+                format!("{} does not exist in {mode} mode.", noun::visible(user.as_str()));
             if let Some(odd) = noun::suspicious_characters(user.as_str()) {
                 text += &format!(" {odd}");
             }
             if !self.similar.is_empty() {
                 text += &format!(" {}", noun::did_you_mean(&self.similar));
-            }
-            for FoundElsewhere { profile, mode } in &self.elsewhere {
-                text += &format!(" The user exists in profile {profile} ({mode} mode).");
             }
             return step(false, "user", &text);
         };

@@ -5,15 +5,11 @@ use common::{
     UserRefusal,
 };
 
-use super::namesakes::licensed_namesakes;
 use super::remedies::{add_remedies, deciding};
-use super::{IdleHolders, LAST_REFUSALS, find_idle, judge, show_checks};
+use super::{Known, judge};
 use crate::error::Error;
-use crate::ops::renames::renamed_from;
 use crate::ops::view::View;
-use crate::store::outcomes::RefusalFilter;
-use crate::store::validations::{self, NamedLicense};
-use crate::store::{Page, outcomes, users};
+use crate::store::users;
 
 /// Results of a user's validations.
 pub struct ExplainedUser {
@@ -72,68 +68,56 @@ impl ExplainedUser {
 pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
-    let mut found = validations::explain(&mut tx, scope, user.id).await?;
-    show_checks(&mut found, &view.last_checks);
-    let idle = find_idle(&mut tx, scope, &mut found, now).await?;
-    let of_user =
-        RefusalFilter { user: Some(user.external_id.to_string()), ..RefusalFilter::default() };
-    let newest = Page::newest_first(None, LAST_REFUSALS);
-    let refusals = outcomes::refusals(&mut tx, scope, &of_user, newest).await?.records;
+    let known = Known::read(&mut tx, &view, &user.external_id, Some(&user), now).await?;
     let mut products: Vec<ProductAnswer> = Vec::new();
-    for license in &found {
+    for license in &known.licenses {
         let id = license.assigned.license.product_id;
         if products.iter().any(|answer| answer.product_id == id) {
             continue;
         }
-        let mut answer = answer((&found, &idle), id, license.product_name.clone(), &refusals, now);
+        let mut answer = answer(&known, id, license.product_name.clone(), now);
         let ProductAnswer { reason, licenses, .. } = &mut answer;
         let of = (scope, &user.external_id);
         add_remedies(&mut tx, of, *reason, licenses, &view.last_checks, now).await?;
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {
-        let (reason, mut licenses) = judge(&found, &idle, None, now);
+        let (reason, mut licenses) = judge(&known, None, now);
         match (reason, deciding(reason, &mut licenses)) {
             (None, Some(license)) => Ok(license.license.id),
             (reason, _) => Err(reason.unwrap_or(Reason::NoLicense)),
         }
     });
-    let last_assigned = found.iter().map(|license| license.assigned_at).max();
+    let last_assigned = known.licenses.iter().map(|license| license.assigned_at).max();
     let is_unmet = |refusal: &&UserRefusal| {
         refusal.reason == Reason::NoLicense
             && last_assigned.is_some_and(|assigned_at| refusal.last_at > assigned_at)
     };
-    let other_product = Refused::sum(refusals.iter().filter(is_unmet));
-    let similar_users = match found.as_slice() {
-        [] => licensed_namesakes(&mut tx, scope, &user.external_id, Some(&user)).await?,
-        _ => Vec::new(),
-    };
-    let renamed_to = renamed_from(&mut tx, scope, &user.external_id, Some(&user)).await?;
+    let other_product = Refused::sum(known.refusals.iter().filter(is_unmet));
     Ok(ExplainedUser {
         user,
         checked_at: now,
         products,
         unnamed,
         other_product,
-        refusals,
-        similar_users,
-        renamed_to,
+        refusals: known.refusals,
+        similar_users: known.similar_users,
+        renamed_to: known.renamed_to,
     })
 }
 
 fn answer(
-    (found, idle): (&[NamedLicense], &IdleHolders),
+    known: &Known,
     product_id: ProductId,
     product_name: Name,
-    refusals: &[UserRefusal],
     now: Timestamp,
 ) -> ProductAnswer {
-    let (reason, mut licenses) = judge(found, idle, Some(product_id), now);
+    let (reason, mut licenses) = judge(known, Some(product_id), now);
     licenses.retain(|license| license.license.product_id == product_id);
     let deciding = deciding(reason, &mut licenses).map(|license| license.license.id);
     let is_of = |refusal: &&UserRefusal| {
         licenses.iter().any(|license| refusal.license_id == Some(license.license.id))
     };
-    let refused = Refused::sum(refusals.iter().filter(is_of));
+    let refused = Refused::sum(known.refusals.iter().filter(is_of));
     ProductAnswer { product_id, product_name, reason, licenses, deciding, refused }
 }
