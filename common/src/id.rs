@@ -6,8 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 pub(crate) const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -78,44 +77,13 @@ macro_rules! ids {
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Expected;
-                impl Visitor<'_> for Expected {
-                    type Value = $name;
+        $crate::text::read_as_text!($name, concat!("an id that begins with ", $prefix, "_"));
 
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str(concat!("an id that begins with ", $prefix, "_"))
-                    }
-
-                    fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
-                        text.parse().map_err(|_| {
-                            E::invalid_value(serde::de::Unexpected::Str(text), &self)
-                        })
-                    }
-                }
-                deserializer.deserialize_str(Expected)
-            }
-        }
-
-        #[cfg(feature = "server")]
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string",
-                    "pattern": concat!("^", $prefix, "_[0-7][0-9a-hjkmnp-tv-z]{25}$"),
-                    "examples": [concat!($prefix, "_01h455vb4pex5vsknk084sn02q")],
-                })
-            }
-        }
+        $crate::inline_schema::inline_schema!($name, {
+            "type": "string",
+            "pattern": concat!("^", $prefix, "_[0-7][0-9a-hjkmnp-tv-z]{25}$"),
+            "examples": [concat!($prefix, "_01h455vb4pex5vsknk084sn02q")],
+        });
     )*};
 }
 

@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use zeroize::Zeroizing;
 
 use crate::id::ALPHABET;
+use crate::inline_schema::inline_schema;
 use crate::setting::is_invisible;
 
 const GROUP: usize = 5;
@@ -156,20 +157,7 @@ impl<'de> Deserialize<'de> for KeyText {
     }
 }
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for KeyText {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "KeyText".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "minLength": SHORTEST })
-    }
-}
+inline_schema!(KeyText, { "type": "string", "minLength": SHORTEST });
 
 /// Whether a character is a hyphen, a dash of any length, a minus, or a usual replacement.
 fn is_separator(c: char) -> bool {

@@ -13,6 +13,7 @@ mod checked_text;
 mod envelope;
 mod event;
 mod id;
+mod inline_schema;
 mod key;
 mod key_text;
 mod lease;

@@ -6,6 +6,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::inline_schema::inline_schema;
 use crate::text::Invalid;
 
 /// A JSON object of the caller, of at most 16 KiB as compact JSON and 32 levels, so that it can
@@ -15,25 +16,12 @@ use crate::text::Invalid;
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for Metadata {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Metadata".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "The caller's own object: at most 16 KiB as compact JSON and 32 levels, \
-                            without NUL characters.",
-            "type": "object",
-            "additionalProperties": {},
-        })
-    }
-}
+inline_schema!(Metadata, {
+    "description": "The caller's own object: at most 16 KiB as compact JSON and 32 levels, \
+                    without NUL characters.",
+    "type": "object",
+    "additionalProperties": {},
+});
 
 impl Metadata {
     const MAX: usize = 16 * 1024;

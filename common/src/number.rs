@@ -80,25 +80,12 @@ macro_rules! numbers {
             }
         }
 
-        #[cfg(feature = "server")]
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "integer",
-                    "format": "int32",
-                    "minimum": $min,
-                    "maximum": $max,
-                })
-            }
-        }
+        $crate::inline_schema::inline_schema!($name, {
+            "type": "integer",
+            "format": "int32",
+            "minimum": $min,
+            "maximum": $max,
+        });
     )*};
 }
 

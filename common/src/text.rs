@@ -8,10 +8,38 @@ use std::str::FromStr;
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::inline_schema::inline_schema;
+
 /// Rule that a value breaks, worded to follow "must be".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {0}")]
 pub struct Invalid(pub &'static str);
+
+/// Reads a type as it is parsed. An error says what is expected, and what came instead.
+macro_rules! read_as_text {
+    ($name:ident, $what:expr) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Expected;
+                impl serde::de::Visitor<'_> for Expected {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        let wrong = serde::de::Unexpected::Str(text);
+                        text.parse().map_err(|_| E::invalid_value(wrong, &self))
+                    }
+                }
+                deserializer.deserialize_str(Expected)
+            }
+        }
+    };
+}
+
+pub(crate) use read_as_text;
 
 /// Pattern without control characters. Only the server checks U+0080 to U+009F, and all escapes are
 /// valid in PCRE, because a generated PHP client compares bytes, and longer characters contain such
@@ -62,44 +90,15 @@ macro_rules! texts {
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Expected;
-                impl Visitor<'_> for Expected {
-                    type Value = $name;
+        read_as_text!($name, $what);
 
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($what)
-                    }
-
-                    fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
-                        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
-                    }
-                }
-                deserializer.deserialize_str(Expected)
-            }
-        }
-
-        #[cfg(feature = "server")]
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "description": "Without control characters, also those from U+0080 to U+009F.",
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": $max,
-                    "pattern": if $trimmed { PATTERN_OF_TRIMMED } else { PATTERN },
-                })
-            }
-        }
+        inline_schema!($name, {
+            "description": "Without control characters, also those from U+0080 to U+009F.",
+            "type": "string",
+            "minLength": 1,
+            "maxLength": $max,
+            "pattern": if $trimmed { PATTERN_OF_TRIMMED } else { PATTERN },
+        });
     )*};
 }
 
@@ -141,27 +140,13 @@ impl Features {
     }
 }
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for Features {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Features".into()
-    }
-
-    /// Describes a list without `uniqueItems`, because generated clients would use a set, which has
-    /// no order.
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "Feature flags in their order: at most 100, no two alike.",
-            "type": "array",
-            "items": generator.subschema_for::<Feature>(),
-            "maxItems": Self::MAX,
-        })
-    }
-}
+// Without `uniqueItems`, because generated clients would use a set, which has no order.
+inline_schema!(Features, generator, {
+    "description": "Feature flags in their order: at most 100, no two alike.",
+    "type": "array",
+    "items": generator.subschema_for::<Feature>(),
+    "maxItems": Self::MAX,
+});
 
 impl Deref for Features {
     type Target = [Feature];

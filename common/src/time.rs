@@ -6,11 +6,11 @@ use std::str::FromStr;
 use chrono::{
     DateTime, Datelike, Duration, Months, NaiveDate, NaiveTime, SecondsFormat, SubsecRound, Utc,
 };
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::ExpiresInDays;
-use crate::text::Invalid;
+use crate::inline_schema::inline_schema;
+use crate::text::{Invalid, read_as_text};
 
 /// A time between the years 1970 and 9999, truncated to the millisecond when it is created, so that
 /// both databases store, compare and show the same value.
@@ -131,23 +131,7 @@ impl Serialize for Timestamp {
     }
 }
 
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Expected;
-        impl Visitor<'_> for Expected {
-            type Value = Timestamp;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(WHAT)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
-                text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
-            }
-        }
-        deserializer.deserialize_str(Expected)
-    }
-}
+read_as_text!(Timestamp, WHAT);
 
 /// Storage of times: `timestamptz` on PostgreSQL, and milliseconds since 1970 on SQLite, which has
 /// no type for times.
@@ -204,25 +188,12 @@ mod stored {
     }
 }
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for Timestamp {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Timestamp".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "RFC 3339 in UTC with milliseconds, from the year 1970 to 9999.",
-            "type": "string",
-            "format": "date-time",
-            "examples": ["2027-01-31T12:00:00.000Z"],
-        })
-    }
-}
+inline_schema!(Timestamp, {
+    "description": "RFC 3339 in UTC with milliseconds, from the year 1970 to 9999.",
+    "type": "string",
+    "format": "date-time",
+    "examples": ["2027-01-31T12:00:00.000Z"],
+});
 
 #[cfg(test)]
 mod tests {

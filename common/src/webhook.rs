@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::inline_schema::inline_schema;
 use crate::string_enum::string_enum;
 use crate::text::Invalid;
 use crate::{
@@ -107,23 +108,10 @@ impl<'de> Deserialize<'de> for EventPattern {
     }
 }
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for EventPattern {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "EventPattern".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "examples": ["license.*", "seat.taken"],
-        })
-    }
-}
+inline_schema!(EventPattern, {
+    "type": "string",
+    "examples": ["license.*", "seat.taken"],
+});
 
 /// A webhook: a URL to which licd sends events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

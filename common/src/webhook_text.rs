@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 use zeroize::Zeroizing;
 
+use crate::inline_schema::inline_schema;
 use crate::text::Invalid;
 
 /// The URL of a receiver, `https` or `http`, in the form in which licd requests it. It may contain
@@ -77,25 +78,12 @@ impl<'de> Deserialize<'de> for WebhookUrl {
     }
 }
 
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for WebhookUrl {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "WebhookUrl".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "format": "uri",
-            "maxLength": MAX_URL,
-            "examples": ["https://example.com/licd"],
-        })
-    }
-}
+inline_schema!(WebhookUrl, {
+    "type": "string",
+    "format": "uri",
+    "maxLength": MAX_URL,
+    "examples": ["https://example.com/licd"],
+});
 
 /// The secret of a webhook: 24 to 64 bytes, as text `whsec_` and base64. Like an API key, it has
 /// no `Debug` or `Display`, so it cannot get into a log by accident.
