@@ -42,7 +42,7 @@ async fn lock_all(change: &mut Change) -> Result<Option<KeyId>, Error> {
     let own = change.scope();
     worlds::lock_keys(change, own).await?;
     let Some(actor) = change.actor_key() else { return Ok(None) };
-    if keys::is_revoked(change, actor).await? {
+    if keys::is_revoked(change, own, actor).await? {
         return Err(Error::Unauthorized);
     }
     Ok(Some(actor))

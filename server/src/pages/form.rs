@@ -6,17 +6,17 @@ use std::fmt;
 use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::http::StatusCode;
-use axum::response::Response;
 
-use super::Question;
+use super::{Notice, Question};
 use crate::error::Error;
 
 /// Reason why a form that was sent has no effect yet.
 pub enum Stop {
     /// The visitor is asked first.
     Ask(Question),
-    /// It had its effect when it was sent before.
-    Elsewhere(Response),
+    /// It had its effect when it was sent before. The visitor is redirected to the page with this
+    /// path, which shows the notice.
+    Elsewhere(String, Notice),
     Fail(Error),
 }
 

@@ -170,7 +170,7 @@ pub async fn create(
     visitor.submit(fields, create, again).await
 }
 
-fn elsewhere(id: String) -> (String, Notice) {
+fn elsewhere(id: &str) -> (String, Notice) {
     (format!("/keys/{id}"), Notice::KeyShownOnce)
 }
 

@@ -104,13 +104,13 @@ impl Visitor {
         &self,
         once: Idempotency,
         fields: &impl Serialize,
-        elsewhere: impl FnOnce(String) -> (String, Notice),
+        elsewhere: impl FnOnce(&str) -> (String, Notice),
         change: impl FnOnce(Change) -> F,
     ) -> Result<T, Stop> {
         match self.once(once, fields, change).await {
             Err(Error::ShownOnce(id)) => {
-                let (path, notice) = elsewhere(id);
-                Err(Stop::Elsewhere(self.redirect(&path, notice)))
+                let (path, notice) = elsewhere(&id);
+                Err(Stop::Elsewhere(path, notice))
             }
             made => Ok(made?.of_secret()?),
         }
@@ -134,7 +134,7 @@ impl Visitor {
         match Box::pin(act(&self, &fields)).await {
             Ok(response) => Ok(response),
             Err(Stop::Ask(question)) => question.ask(self.layout),
-            Err(Stop::Elsewhere(response)) => Ok(response),
+            Err(Stop::Elsewhere(path, notice)) => Ok(self.redirect(&path, notice)),
             Err(Stop::Fail(error)) => {
                 let error = FormError::of(edit_conflict::explained(&self, error).await)?;
                 Box::pin(again(self, FormState { fields, error })).await

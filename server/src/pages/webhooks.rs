@@ -114,6 +114,6 @@ fn shown(visitor: &Visitor, created: CreatedWebhook, is_rolled: bool) -> Result<
     Ok(page(StatusCode::CREATED, &CreatedPage { layout, created, is_rolled })?)
 }
 
-fn elsewhere(id: String) -> (String, Notice) {
+fn elsewhere(id: &str) -> (String, Notice) {
     (format!("/webhooks/{id}"), Notice::WebhookSecretShownOnce)
 }

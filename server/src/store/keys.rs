@@ -87,10 +87,12 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     query.run().await
 }
 
-/// Whether the key that made a request is revoked by now.
-pub async fn is_revoked(conn: &mut Conn, id: KeyId) -> Result<bool> {
-    let valid = "select 1 from keys where id = $1 and revoked_at is null";
-    let found: Option<(i32,)> = conn.query(valid).bind(id).fetch_optional().await?;
+/// Whether a key of the scope's tenant, live or test, is revoked.
+pub async fn is_revoked(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<bool> {
+    let valid = "select 1 from keys where id = $2 and revoked_at is null
+         and world in (select w.id from worlds w where w.tenant_id = $1)";
+    let found: Option<(i32,)> =
+        conn.query(valid).bind(scope.tenant).bind(id).fetch_optional().await?;
     Ok(found.is_none())
 }
 

@@ -41,7 +41,8 @@ enum Act {
     Plan,
 }
 
-/// What a form does: the last part of its address, and what the page says if it was refused.
+/// The action of a form: the last part of its address, and the sentence that the page shows if it
+/// was refused.
 pub struct Action(&'static str, Act, &'static str);
 
 impl Action {
