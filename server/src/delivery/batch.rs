@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Event, EventPattern, Timestamp};
 
-use super::schedule::DeliveryState;
 use crate::db::{self, Conn};
 use crate::store::Page;
 use crate::store::events::{self, EventFilter};
+use crate::store::webhooks::DeliveryState;
 use crate::store::webhooks::sending::{self, BlockedSubject, DueWebhook};
 
 /// Maximum number of events that are examined for a page, of events in a page, and of their bytes.

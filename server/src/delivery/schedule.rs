@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use common::{DisabledReason, EventId, Timestamp};
 
 use super::client::DeliveryAttempt;
+use crate::store::webhooks::DeliveryState;
 use crate::store::webhooks::sending::BlockedSubject;
 
 /// Backoff after each consecutive failure of a receiver. [`LAST_STEP`] follows the last of these.
@@ -28,18 +29,6 @@ const MAX_REFUSALS: i32 = 5;
 /// A receiver that accepted an event within this time is up. If it refuses one event, only that event
 /// is blocked.
 const RECENT_SUCCESS: TimeDelta = TimeDelta::minutes(1);
-
-/// Delivery state of a webhook.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeliveryState {
-    pub sequence: i64,
-    pub failing_since: Option<Timestamp>,
-    pub attempts: i32,
-    pub next_attempt_at: Option<Timestamp>,
-    pub last_success_at: Option<Timestamp>,
-    pub last_status: Option<i32>,
-    pub disabled: Option<DisabledReason>,
-}
 
 /// An event of a batch, and the attempt to send it. `None` if it was not sent.
 #[derive(Clone, Debug)]

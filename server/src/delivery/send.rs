@@ -15,12 +15,13 @@ use tokio::time::Instant;
 
 use super::batch::{Batch, PROBES, blocked, has_due_blocked};
 use super::client::{Client, DeliveryAttempt, Message, ReceiverConnection};
-use super::schedule::{DeliveryState, EventResult, settle_blocked, settle_page};
+use super::schedule::{EventResult, settle_blocked, settle_page};
 use super::settle::{BatchResult, Settlements};
 use crate::db::{self, Conn, Db};
 use crate::fair::FairSemaphore;
 use crate::metrics::Metrics;
 use crate::store::Scope;
+use crate::store::webhooks::DeliveryState;
 use crate::store::webhooks::sending::{self, BlockedSubject, DueWebhook};
 
 /// Time in which a delivery may start requests. The last one ends before the claim does.
@@ -97,7 +98,7 @@ impl Delivery {
 
     async fn send_all(&self) -> db::Result<()> {
         let scope = self.due.scope;
-        let mut state = state_of(&self.due);
+        let mut state = DeliveryState { next_attempt_at: None, ..self.due.webhook.state };
         let mut blocked = blocked(&mut self.shared.read(scope.tenant).await?, &self.due).await?;
         let mut prefers_blocked = true;
         loop {
@@ -262,19 +263,6 @@ impl Delivery {
                 tracing::info!(%webhook, receiver, sequence, %error, status, millis, "an event was not delivered");
             }
         }
-    }
-}
-
-fn state_of(due: &DueWebhook) -> DeliveryState {
-    let webhook = &due.webhook;
-    DeliveryState {
-        sequence: webhook.sequence,
-        failing_since: webhook.failing_since,
-        attempts: webhook.attempts,
-        next_attempt_at: None,
-        last_success_at: webhook.last_success_at,
-        last_status: webhook.last_status,
-        disabled: None,
     }
 }
 

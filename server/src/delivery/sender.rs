@@ -199,7 +199,7 @@ impl Sender {
     async fn poll(self: &Arc<Self>, deliveries: &mut JoinSet<()>) -> db::Result<()> {
         let now = Timestamp::now();
         let due = sending::due(&mut self.shared.db.read().await?, now, POLL_LIMIT).await?;
-        let pending = due.iter().map(|it| it.last - it.webhook.sequence).max().unwrap_or(0);
+        let pending = due.iter().map(|it| it.last - it.webhook.state.sequence).max().unwrap_or(0);
         self.shared.metrics.webhook_pending.set(pending);
         // Webhooks whose secrets this node cannot open are left to the other nodes.
         let mut ids = Vec::new();
@@ -252,7 +252,7 @@ impl Sender {
         }
         let mut chosen = Vec::new();
         for due in due {
-            let is_failing = due.webhook.failing_since.is_some();
+            let is_failing = due.webhook.state.failing_since.is_some();
             let own = of_tenant.entry(due.scope.tenant).or_default();
             let has_room = all < MAX_DELIVERIES
                 && prompt < MAX_PROMPT_DELIVERIES
@@ -279,7 +279,7 @@ impl Sender {
         let webhook = due.webhook.id;
         let Ok(url) = due.webhook.url.parse() else { return };
         let progress = Arc::new(Progress::new());
-        let is_failing = due.webhook.failing_since.is_some();
+        let is_failing = due.webhook.state.failing_since.is_some();
         let running =
             RunningDelivery { tenant: due.scope.tenant, is_failing, progress: progress.clone() };
         self.running.lock().insert(webhook, running);

@@ -9,13 +9,13 @@ use common::{
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::schedule::{DeliveryState, Failure, Settlement};
+use super::schedule::{Failure, Settlement};
 use crate::db::{self, Db, Tx};
 use crate::events::{self, Actor, NewEvent, Origin, WebhookFacts};
 use crate::metrics::Metrics;
 use crate::store::Scope;
 use crate::store::webhooks::sending;
-use crate::store::webhooks::{self, StoredWebhook};
+use crate::store::webhooks::{self, DeliveryState, StoredWebhook};
 
 /// Maximum number of settlements in a transaction.
 const MAX_SETTLEMENTS: usize = 64;
@@ -108,9 +108,8 @@ impl BatchResult {
 
     async fn write(&self, tx: &mut Tx, events: &mut Vec<(Origin, NewEvent)>) -> db::Result<bool> {
         let (scope, id, state) = (self.scope, self.webhook.id, self.state);
-        let after = with_state(self.webhook.clone(), state, self.now);
         let until = (self.now, self.is_last);
-        if !sending::settle(tx, scope, &after, self.claim, until).await? {
+        if !sending::settle(tx, scope, id, &state, self.claim, until).await? {
             return Ok(false);
         }
         for settlement in &self.settlements {
@@ -161,20 +160,6 @@ pub fn facts(webhook: &StoredWebhook) -> WebhookFacts<'_> {
         description: webhook.description.as_ref(),
         types: webhook.event_types.as_ref().map(|types| &*types.0),
         ..WebhookFacts::default()
-    }
-}
-
-fn with_state(webhook: StoredWebhook, state: DeliveryState, now: Timestamp) -> StoredWebhook {
-    StoredWebhook {
-        sequence: state.sequence,
-        failing_since: state.failing_since,
-        attempts: state.attempts,
-        next_attempt_at: state.next_attempt_at,
-        last_success_at: state.last_success_at,
-        last_status: state.last_status,
-        disabled_at: state.disabled.map(|_| now),
-        disabled_reason: state.disabled.map(Open::Known),
-        ..webhook
     }
 }
 

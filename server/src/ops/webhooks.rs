@@ -21,7 +21,7 @@ use crate::delivery::settle::facts;
 use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
 use crate::secrets::SecretKeys;
-use crate::store::webhooks::{CountedWebhook, StoredSecret, StoredWebhook, sending};
+use crate::store::webhooks::{CountedWebhook, DeliveryState, StoredSecret, StoredWebhook, sending};
 use crate::store::{Found, Page, events, sealed, webhooks};
 
 pub use by_hand::send;
@@ -46,11 +46,11 @@ fn check(sender: &Sender, url: &WebhookUrl) -> Result<(), Error> {
 
 /// Returns the record of a webhook.
 fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhook {
-    let it = &counted.stored;
-    let state = match it {
-        StoredWebhook { disabled_at: Some(_), .. } => WebhookState::Disabled,
-        StoredWebhook { failing_since: Some(_), .. } => WebhookState::Failing,
-        _ => WebhookState::Healthy,
+    let (it, delivery) = (&counted.stored, counted.stored.state);
+    let state = match (it.disabled_at, delivery.failing_since) {
+        (Some(_), _) => WebhookState::Disabled,
+        (None, Some(_)) => WebhookState::Failing,
+        (None, None) => WebhookState::Healthy,
     };
     let is_open = |secret: &StoredSecret| {
         STANDARD_NO_PAD.decode(&secret.sealed).is_ok_and(|sealed| keys.has_key_of(&sealed))
@@ -63,15 +63,15 @@ fn record(counted: &CountedWebhook, keys: &SecretKeys, now: Timestamp) -> Webhoo
         state,
         disabled_reason: it.disabled_reason.clone(),
         secret_missing: !it.secrets.0.first().is_some_and(is_open),
-        sequence: it.sequence,
-        pending: (counted.last - it.sequence).max(0),
+        sequence: delivery.sequence,
+        pending: (counted.last - delivery.sequence).max(0),
         held: counted.held,
         given_up: counted.given_up,
         first_given_up: counted.first_given_up,
-        failing_since: it.failing_since,
-        next_attempt_at: it.next_attempt_at,
-        last_success_at: it.last_success_at,
-        last_status: it.last_status,
+        failing_since: delivery.failing_since,
+        next_attempt_at: delivery.next_attempt_at,
+        last_success_at: delivery.last_success_at,
+        last_status: delivery.last_status,
         old_secret_until: it
             .secrets
             .0
@@ -128,12 +128,7 @@ pub async fn create(
         secrets: AsWritten(vec![sealed]),
         created_at: now,
         updated_at: now,
-        sequence: last,
-        failing_since: None,
-        attempts: 0,
-        next_attempt_at: None,
-        last_success_at: None,
-        last_status: None,
+        state: DeliveryState { sequence: last, ..DeliveryState::default() },
         disabled_at: None,
         disabled_reason: None,
     };
@@ -180,7 +175,8 @@ pub async fn page(
 
 /// Ends the backoff, so that licd retries immediately after a change.
 fn end_backoff(webhook: &mut StoredWebhook) {
-    (webhook.failing_since, webhook.attempts, webhook.next_attempt_at) = (None, 0, None);
+    let state = &mut webhook.state;
+    (state.failing_since, state.attempts, state.next_attempt_at) = (None, 0, None);
 }
 
 pub async fn update(
@@ -312,11 +308,11 @@ pub async fn replay(
         }
         _ => return Err(Error::invalid("after", "Send either after or since")),
     };
-    stored.sequence = after.max(oldest - 1);
+    stored.state.sequence = after.max(oldest - 1);
     end_backoff(&mut stored);
     webhooks::release_all(&mut change, scope, id).await?;
     webhooks::update(&mut change, scope, &stored).await?;
-    let told = WebhookFacts { after: Some(stored.sequence), ..facts(&stored) };
+    let told = WebhookFacts { after: Some(stored.state.sequence), ..facts(&stored) };
     let event = NewEvent::of_webhook(EventType::WebhookReplayed, id, &told);
     let record = read(&mut change, keys, id).await?;
     Ok(change.commit(Changed(record), event).await?)

@@ -22,6 +22,20 @@ pub struct StoredSecret {
     pub until: Option<Timestamp>,
 }
 
+/// Delivery state of a webhook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct DeliveryState {
+    pub sequence: i64,
+    pub failing_since: Option<Timestamp>,
+    pub attempts: i32,
+    pub next_attempt_at: Option<Timestamp>,
+    pub last_success_at: Option<Timestamp>,
+    pub last_status: Option<i32>,
+    /// Reason why a delivery disables the webhook.
+    #[sqlx(skip)]
+    pub disabled: Option<DisabledReason>,
+}
+
 /// A row.
 #[derive(Clone, sqlx::FromRow)]
 pub struct StoredWebhook {
@@ -33,12 +47,8 @@ pub struct StoredWebhook {
     pub secrets: AsWritten<Vec<StoredSecret>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    pub sequence: i64,
-    pub failing_since: Option<Timestamp>,
-    pub attempts: i32,
-    pub next_attempt_at: Option<Timestamp>,
-    pub last_success_at: Option<Timestamp>,
-    pub last_status: Option<i32>,
+    #[sqlx(flatten)]
+    pub state: DeliveryState,
     pub disabled_at: Option<Timestamp>,
     pub disabled_reason: Option<Open<DisabledReason>>,
 }
@@ -94,8 +104,8 @@ pub async fn insert(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> R
             secrets: &webhook.secrets,
             created_at: webhook.created_at,
             updated_at: webhook.updated_at,
-            sequence: webhook.sequence,
-            attempts: webhook.attempts,
+            sequence: webhook.state.sequence,
+            attempts: webhook.state.attempts,
         }
     );
     query.run().await
@@ -126,13 +136,13 @@ pub async fn all(conn: &mut Conn, scope: Scope) -> Result<Vec<CountedWebhook>> {
 
 /// Writes the fields that an administrator may change. A delivery with the old state is stopped.
 pub async fn update(conn: &mut Conn, scope: Scope, webhook: &StoredWebhook) -> Result<()> {
-    let disabled_reason = webhook.disabled_reason.as_ref().map(ToString::to_string);
+    let (state, reason) = (&webhook.state, &webhook.disabled_reason);
     let query = update!(conn, scope, webhooks webhook.id => {
         url: &webhook.url, description: &webhook.description, event_types: &webhook.event_types,
-        secrets: &webhook.secrets, updated_at: webhook.updated_at, sequence: webhook.sequence,
-        failing_since: webhook.failing_since, attempts: webhook.attempts,
-        next_attempt_at: webhook.next_attempt_at, disabled_at: webhook.disabled_at,
-        disabled_reason: disabled_reason,
+        secrets: &webhook.secrets, updated_at: webhook.updated_at, sequence: state.sequence,
+        failing_since: state.failing_since, attempts: state.attempts,
+        next_attempt_at: state.next_attempt_at, disabled_at: webhook.disabled_at,
+        disabled_reason: reason.as_ref().map(ToString::to_string),
     } ", claim = null, claimed_until = null");
     query.run().await
 }

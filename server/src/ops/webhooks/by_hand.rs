@@ -93,7 +93,7 @@ async fn record_success(mut change: Change, id: WebhookId, sequence: i64) -> Res
     let scope = change.scope();
     let Some(mut stored) = webhooks::lock(&mut change, scope, id).await? else { return Ok(()) };
     webhooks::forget_given_up(&mut change, scope, id, &[sequence]).await?;
-    if stored.failing_since.is_some() {
+    if stored.state.failing_since.is_some() {
         end_backoff(&mut stored);
         webhooks::update(&mut change, scope, &stored).await?;
     }

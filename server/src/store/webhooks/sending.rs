@@ -1,10 +1,10 @@
 //! Statements of the sender of webhooks: due webhooks, claims, blocked subjects (in `webhook_holds`),
 //! and failed attempts.
 
-use common::{Timestamp, WebhookFailure, WebhookId};
+use common::{DisabledReason, Timestamp, WebhookFailure, WebhookId};
 use sqlx::types::Json;
 
-use super::{StoredWebhook, columns};
+use super::{DeliveryState, StoredWebhook, columns};
 use crate::db::{Conn, Result, Sql};
 use crate::store::table::insert;
 use crate::store::{Scope, delete_portion};
@@ -161,7 +161,8 @@ pub async fn blocked(conn: &mut Conn, scope: Scope, id: WebhookId) -> Result<Vec
 pub async fn settle(
     conn: &mut Conn,
     scope: Scope,
-    webhook: &StoredWebhook,
+    id: WebhookId,
+    state: &DeliveryState,
     claim: i64,
     (now, is_last): (Timestamp, bool),
 ) -> Result<bool> {
@@ -183,16 +184,16 @@ pub async fn settle(
         .query(with_clock!(settle))
         .bind(now)
         .bind_scope(scope)
-        .bind(webhook.id)
+        .bind(id)
         .bind(claim)
-        .bind(webhook.sequence)
-        .bind(webhook.failing_since)
-        .bind(webhook.attempts)
-        .bind(webhook.next_attempt_at)
-        .bind(webhook.last_success_at)
-        .bind(webhook.last_status)
-        .bind(webhook.disabled_at)
-        .bind(webhook.disabled_reason.as_ref().map(ToString::to_string))
+        .bind(state.sequence)
+        .bind(state.failing_since)
+        .bind(state.attempts)
+        .bind(state.next_attempt_at)
+        .bind(state.last_success_at)
+        .bind(state.last_status)
+        .bind(state.disabled.map(|_| now))
+        .bind(state.disabled.map(DisabledReason::as_str))
         .bind(is_last)
         .execute()
         .await?;
