@@ -14,8 +14,8 @@ use crate::error::Error;
 pub enum Stop {
     /// The visitor is asked first.
     Ask(Question),
-    /// It had its effect when it was sent before. The visitor is redirected to the page with this
-    /// path, which shows the notice.
+    /// The form had its effect when it was sent before. The visitor is redirected to the page with
+    /// this path, which shows the notice.
     Elsewhere(String, Notice),
     Fail(Error),
 }
