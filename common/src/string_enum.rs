@@ -62,24 +62,10 @@ macro_rules! string_enum {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Expected;
-                impl serde::de::Visitor<'_> for Expected {
-                    type Value = $name;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($crate::string_enum::string_enum!(@rule [$($rule)?] $($word),*))
-                    }
-
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
-                        let unexpected = serde::de::Unexpected::Str(text);
-                        text.parse().map_err(|_| E::invalid_value(unexpected, &self))
-                    }
-                }
-                deserializer.deserialize_str(Expected)
-            }
-        }
+        $crate::text::read_as_text!(
+            $name,
+            $crate::string_enum::string_enum!(@rule [$($rule)?] $($word),*)
+        );
 
         /// Command lines accept the same strings, and the help lists them.
         #[cfg(feature = "clap")]

@@ -47,14 +47,14 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
     let user = users::find_external(&mut tx, scope, &request.user_id).await?;
-    let known = Known::read(&mut tx, &view, &request.user_id, user.as_ref(), now).await?;
-    let (reason, mut licenses) = judge(&known, request.product_id, now);
+    let facts = UserFacts::read(&mut tx, &view, &request.user_id, user.as_ref(), now).await?;
+    let (reason, mut licenses) = judge(&facts, request.product_id, now);
     let reason = if user.is_none() { Some(Reason::UserNotFound) } else { reason };
     let of = (scope, &request.user_id);
     add_remedies(&mut tx, of, reason, &mut licenses, &view.last_checks, now).await?;
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
-    let renamed_to = known.renamed_to.filter(|_| reason.is_some());
+    let renamed_to = facts.renamed_to.filter(|_| reason.is_some());
     let summary = summary(&request, reason, &considered, now);
     Ok(Explanation {
         valid: reason.is_none(),
@@ -63,14 +63,14 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         checked_at: now,
         licenses,
         user,
-        refusals: known.refusals,
-        similar_users: known.similar_users,
+        refusals: facts.refusals,
+        similar_users: facts.similar_users,
         renamed_to,
     })
 }
 
-/// The facts about a user, who may be unknown.
-struct Known {
+/// Facts about an external id, and about its user if there is one.
+struct UserFacts {
     licenses: Vec<NamedLicense>,
     idle: IdleHolders,
     /// Last refused validations, newest first.
@@ -81,7 +81,7 @@ struct Known {
     renamed_to: Option<RenamedUser>,
 }
 
-impl Known {
+impl UserFacts {
     async fn read(
         conn: &mut Conn,
         view: &View,
@@ -153,7 +153,7 @@ async fn find_idle(
 /// Returns the reason for a refused validation of this product, if it is refused, and the verdict
 /// on each license.
 fn judge(
-    Known { licenses: found, idle, .. }: &Known,
+    UserFacts { licenses: found, idle, .. }: &UserFacts,
     product: Option<ProductId>,
     now: Timestamp,
 ) -> (Option<Reason>, Vec<ExplainedLicense>) {

@@ -31,7 +31,8 @@ pub struct DeliveryState {
     pub next_attempt_at: Option<Timestamp>,
     pub last_success_at: Option<Timestamp>,
     pub last_status: Option<i32>,
-    /// Reason why a delivery disables the webhook.
+    /// Reason why a delivery disables the webhook. `None` in a row as it is read, which has
+    /// [`disabled_reason`](StoredWebhook::disabled_reason).
     #[sqlx(skip)]
     pub disabled: Option<DisabledReason>,
 }

@@ -25,7 +25,7 @@ pub async fn lock(conn: &mut Conn) -> Result<()> {
 /// this one ends. Rows that refer to the worlds can still be inserted.
 pub async fn lock_keys(conn: &mut Conn, scope: Scope) -> Result<()> {
     const LOCK: Sql = Sql::Each {
-        sqlite: "select 1 where $1 is not null",
+        sqlite: "select id from worlds where tenant_id = $1",
         postgres: "select id from worlds where tenant_id = $1 order by id for no key update",
     };
     conn.query(LOCK).bind(scope.tenant).run().await

@@ -243,6 +243,8 @@ impl SeatChanges {
         }
         if !taken.is_empty() {
             seats::take(conn, &taken, now).await?;
+        }
+        if !counted.is_empty() {
             seats::add(conn, &counted).await?;
         }
         if !next.is_empty() {

@@ -6,7 +6,7 @@ use common::{
 };
 
 use super::remedies::{add_remedies, deciding};
-use super::{Known, judge};
+use super::{UserFacts, judge};
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::users;
@@ -68,56 +68,56 @@ impl ExplainedUser {
 pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
-    let known = Known::read(&mut tx, &view, &user.external_id, Some(&user), now).await?;
+    let facts = UserFacts::read(&mut tx, &view, &user.external_id, Some(&user), now).await?;
     let mut products: Vec<ProductAnswer> = Vec::new();
-    for license in &known.licenses {
+    for license in &facts.licenses {
         let id = license.assigned.license.product_id;
         if products.iter().any(|answer| answer.product_id == id) {
             continue;
         }
-        let mut answer = answer(&known, id, license.product_name.clone(), now);
+        let mut answer = answer(&facts, id, license.product_name.clone(), now);
         let ProductAnswer { reason, licenses, .. } = &mut answer;
         let of = (scope, &user.external_id);
         add_remedies(&mut tx, of, *reason, licenses, &view.last_checks, now).await?;
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {
-        let (reason, mut licenses) = judge(&known, None, now);
+        let (reason, mut licenses) = judge(&facts, None, now);
         match (reason, deciding(reason, &mut licenses)) {
             (None, Some(license)) => Ok(license.license.id),
             (reason, _) => Err(reason.unwrap_or(Reason::NoLicense)),
         }
     });
-    let last_assigned = known.licenses.iter().map(|license| license.assigned_at).max();
+    let last_assigned = facts.licenses.iter().map(|license| license.assigned_at).max();
     let is_unmet = |refusal: &&UserRefusal| {
         refusal.reason == Reason::NoLicense
             && last_assigned.is_some_and(|assigned_at| refusal.last_at > assigned_at)
     };
-    let other_product = Refused::sum(known.refusals.iter().filter(is_unmet));
+    let other_product = Refused::sum(facts.refusals.iter().filter(is_unmet));
     Ok(ExplainedUser {
         user,
         checked_at: now,
         products,
         unnamed,
         other_product,
-        refusals: known.refusals,
-        similar_users: known.similar_users,
-        renamed_to: known.renamed_to,
+        refusals: facts.refusals,
+        similar_users: facts.similar_users,
+        renamed_to: facts.renamed_to,
     })
 }
 
 fn answer(
-    known: &Known,
+    facts: &UserFacts,
     product_id: ProductId,
     product_name: Name,
     now: Timestamp,
 ) -> ProductAnswer {
-    let (reason, mut licenses) = judge(known, Some(product_id), now);
+    let (reason, mut licenses) = judge(facts, Some(product_id), now);
     licenses.retain(|license| license.license.product_id == product_id);
     let deciding = deciding(reason, &mut licenses).map(|license| license.license.id);
     let is_of = |refusal: &&UserRefusal| {
         licenses.iter().any(|license| refusal.license_id == Some(license.license.id))
     };
-    let refused = Refused::sum(known.refusals.iter().filter(is_of));
+    let refused = Refused::sum(facts.refusals.iter().filter(is_of));
     ProductAnswer { product_id, product_name, reason, licenses, deciding, refused }
 }
