@@ -23,7 +23,6 @@ const SETTINGS: [&str; 5] = [
 /// A running cluster, which is stopped when dropped. Its folder belongs to the caller.
 pub struct Cluster {
     server: Server,
-    binaries: PathBuf,
 }
 
 /// The user that runs PostgreSQL, which refuses to run as root.
@@ -54,24 +53,15 @@ impl Cluster {
         for setting in SETTINGS {
             server.args(["-c", setting]);
         }
-        Ok(Self { server: Server::start(server, address)?, binaries })
+        Ok(Self { server: Server::start(server, address)? })
     }
 
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@{}/{database}", self.server.address)
     }
 
-    pub fn port(&self) -> u16 {
-        self.server.address.port()
-    }
-
     pub fn pid(&self) -> u32 {
         self.server.pid()
-    }
-
-    /// One of the programs that come with PostgreSQL.
-    pub fn program(&self, name: &str) -> Command {
-        Command::new(self.binaries.join(name))
     }
 }
 
@@ -105,12 +95,12 @@ fn binaries() -> anyhow::Result<PathBuf> {
         versions.sort();
         folders.extend(versions.into_iter().rev());
     }
-    let complete = |folder: &PathBuf| {
-        ["initdb", "postgres", "pgbench"].iter().all(|p| folder.join(p).exists())
-    };
-    folders.into_iter().find(complete).context(
-        "PostgreSQL is missing (initdb, postgres, pgbench): install Debian's package postgresql",
-    )
+    let complete =
+        |folder: &PathBuf| ["initdb", "postgres"].iter().all(|p| folder.join(p).exists());
+    folders
+        .into_iter()
+        .find(complete)
+        .context("PostgreSQL is missing (initdb, postgres): install Debian's package postgresql")
 }
 
 fn unprivileged() -> anyhow::Result<Option<Account>> {

@@ -4,8 +4,7 @@ use crate::stages::pairs::Pair;
 use crate::stages::{CONNECTIONS, Results};
 use crate::stats::{Round, Series};
 use crate::subject::Subject::{
-    self, Handler, Node, PerRequestPostgres, PerRequestSqlite, Pgbench, Postgres, PostgresTwo,
-    Sqlite,
+    self, Handler, Node, PerRequestPostgres, PerRequestSqlite, Postgres, PostgresTwo, Sqlite,
 };
 
 const MEGABYTE: f64 = 1e6;
@@ -38,10 +37,6 @@ pub fn judge(results: &Results) -> Vec<Goal> {
     goals.extend(results.growth.iter().map(growth));
     goals.extend(memory(results));
     goals.extend(pages(results));
-    for (subject, series) in results.busy.iter().filter(|(subject, _)| *subject != Handler) {
-        let spread = series.most(|round| round.rate) / series.least(|round| round.rate);
-        goals.push(at_most(format!("{}, spread with busy loops", subject.name()), 1.5, spread));
-    }
     goals
 }
 
@@ -74,7 +69,6 @@ fn rates(results: &Results) -> Vec<Goal> {
         (Postgres, Handler, "of the bare handler", 0.42),
         (Sqlite, PerRequestSqlite, "times a transaction per request", 10.0),
         (Postgres, PerRequestPostgres, "times a transaction per request", 10.0),
-        (Postgres, Pgbench, "times pgbench", 5.0),
         (Sqlite, Node, "times node:http", 1.0),
         (Postgres, Node, "times node:http", 1.0),
     ];

@@ -9,14 +9,12 @@
 //! `cargo bench -p tests --bench hot_path -- --quick`
 
 mod bench;
-mod chart;
 mod check;
 mod cluster;
 mod goals;
 mod handler;
 mod options;
 mod per_request;
-mod pgbench;
 mod process;
 mod report;
 mod rounds;
@@ -33,7 +31,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
 use bench::Bench;
-use options::{Command, Options, Stage};
+use options::{Command, Options};
 use report::say;
 use stages::Results;
 
@@ -85,12 +83,6 @@ async fn compare(options: &Options) -> anyhow::Result<()> {
         }
     }
     report::goals(&goals::judge(&results))?;
-    if let Some(path) = options.chart_path()
-        && !failed.contains(&Stage::Throughput)
-    {
-        std::fs::write(&path, chart::draw(&results.throughput))?;
-        say(format_args!("chart: {}", path.display()));
-    }
     anyhow::ensure!(failed.is_empty(), "stages failed: {failed:?}");
     Ok(())
 }

@@ -2,13 +2,13 @@
 //! long.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::subject::Subject;
 
-/// Measure licd's validations next to a bare handler, a transaction for each request, and pgbench
+/// Measure licd's validations next to a bare handler and to a transaction for each request
 #[derive(Parser)]
 #[command(name = "hot_path")]
 pub struct Options {
@@ -27,9 +27,6 @@ pub struct Options {
     /// Folder in which the databases are created and removed. Its disk is part of the measurement.
     #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
     pub dir: PathBuf,
-    /// Write the chart here; a full run writes docs/performance.svg by itself.
-    #[arg(long, value_name = "FILE")]
-    chart: Option<PathBuf>,
     /// Passed by `cargo bench`; means nothing.
     #[arg(long, hide = true)]
     bench: bool,
@@ -54,8 +51,6 @@ pub enum Stage {
     Throughput,
     /// PostgreSQL with statements that were planned on empty tables, and never analyzed.
     Unanalyzed,
-    /// During busy loops that take half of the cores.
-    Busy,
     /// A thousand API keys in use instead of one.
     Keys,
     /// The default log, written to a file.
@@ -109,13 +104,6 @@ impl Options {
             many_users: if self.quick { 100_000 } else { 1_000_000 },
             newcomers: if self.quick { 250_000 } else { 400_000 },
         }
-    }
-
-    /// A quick or partial run does not replace the chart of a full one.
-    pub fn chart_path(&self) -> Option<PathBuf> {
-        let full = !self.quick && self.only.is_empty() && self.stage.is_empty();
-        let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.svg");
-        self.chart.clone().or_else(|| full.then_some(usual))
     }
 }
 

@@ -83,7 +83,6 @@ fn line(subject: Subject, series: &Series, handler: &Series) -> Vec<String> {
         true => |round| round.database_written,
         false => |round| round.server_written,
     };
-    let server = |text: String| if subject == Subject::Pgbench { NONE.into() } else { text };
     let database = |text: String| if subject.needs_postgres() { text } else { NONE.into() };
     vec![
         subject.name().into(),
@@ -93,10 +92,10 @@ fn line(subject: Subject, series: &Series, handler: &Series) -> Vec<String> {
         format!("{:.2}", series.median(|round| round.p50)),
         format!("{:.2}", series.median(|round| round.p99)),
         format!("{:.2}", series.median(|round| round.p999)),
-        server(format!("{:.1}", series.median(|round| round.server_cpu))),
+        format!("{:.1}", series.median(|round| round.server_cpu)),
         database(format!("{:.1}", series.median(|round| round.database_cpu))),
         format!("{:.0}", series.median(written)),
-        server(format!("{:.0}", series.median(|round| round.memory) / MEGABYTE)),
+        format!("{:.0}", series.median(|round| round.memory) / MEGABYTE),
     ]
 }
 
@@ -157,32 +156,6 @@ pub fn neighbours(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result
             [&pair.plain, &pair.changed].map(|series| format!("{:.0}", series.median(rate)));
         let cells = [rates, both(|round| round.p50), both(|round| round.p99)].concat();
         [vec![pair.subject.name().into()], cells].concat()
-    });
-    table(&head, &rows.collect::<Vec<_>>())
-}
-
-pub fn busy(all: &[(Subject, Series)]) -> anyhow::Result<()> {
-    let head = [
-        &*format!("with busy loops, {CONNECTIONS} connections"),
-        "validations/s",
-        "min–max",
-        "max/min",
-        "of the bare handler",
-        "p50 ms",
-        "p99 ms",
-    ];
-    let handler = all.iter().find(|(subject, _)| *subject == Subject::Handler);
-    let rows = all.iter().map(|(subject, series)| {
-        let share = handler.map_or(f64::NAN, |(_, handler)| series.ratio(handler, rate));
-        vec![
-            subject.name().into(),
-            format!("{:.0}", series.median(rate)),
-            spread(series),
-            format!("{:.2}", series.most(rate) / series.least(rate)),
-            format!("{share:.2}"),
-            format!("{:.2}", series.median(|round| round.p50)),
-            format!("{:.2}", series.median(|round| round.p99)),
-        ]
     });
     table(&head, &rows.collect::<Vec<_>>())
 }

@@ -8,7 +8,6 @@ use anyhow::{Context, ensure};
 
 use crate::bench::Bench;
 use crate::check::Answers;
-use crate::pgbench::Pgbench;
 use crate::process::{Server, family_usage};
 use crate::report::say;
 use crate::stats::{Round, Series};
@@ -23,16 +22,12 @@ const LENGTH_TOLERANCE: f64 = 0.02;
 /// Measurements in one row of a table.
 pub struct RoundRow<'a> {
     pub name: &'a str,
-    pub target: Target<'a>,
+    pub servers: &'a [Server],
+    pub answers: Answers,
     pub connections: usize,
     /// A file of API keys.
     pub keys: &'a Path,
     pub users: Range<u64>,
-}
-
-pub enum Target<'a> {
-    Servers { servers: &'a [Server], answers: Answers },
-    Pgbench(&'a Pgbench),
 }
 
 /// Runs all rounds of a stage, and returns a series for each row.
@@ -72,37 +67,19 @@ pub async fn interleave(
 }
 
 impl RoundRow<'_> {
-    /// Checks the answers of every server, and returns the length of one; pgbench has none.
+    /// Checks the answers of every server, and returns the length of one.
     async fn check(&self, bench: &Bench) -> anyhow::Result<usize> {
         let mut length = 0;
-        if let Target::Servers { servers, answers } = &self.target {
-            for server in *servers {
-                let checked = bench.checker.check(server.address, &self.users, *answers).await;
-                length = checked.with_context(|| self.name.to_owned())?;
-            }
+        for server in self.servers {
+            let checked = bench.checker.check(server.address, &self.users, self.answers).await;
+            length = checked.with_context(|| self.name.to_owned())?;
         }
         Ok(length)
     }
 
     /// One round. The answers under load must have the `length` of the checked ones.
     async fn measure(&self, bench: &Bench, length: usize, seconds: u64) -> anyhow::Result<Round> {
-        let measured = match &self.target {
-            Target::Servers { servers, .. } => {
-                self.measure_servers(bench, servers, length, seconds).await
-            }
-            Target::Pgbench(pgbench) => self.measure_pgbench(bench, pgbench, seconds).await,
-        };
-        measured.with_context(|| format!("{} at {} connections", self.name, self.connections))
-    }
-
-    async fn measure_servers(
-        &self,
-        bench: &Bench,
-        servers: &[Server],
-        length: usize,
-        seconds: u64,
-    ) -> anyhow::Result<Round> {
-        let addresses: Vec<_> = servers.iter().map(|server| server.address).collect();
+        let addresses: Vec<_> = self.servers.iter().map(|server| server.address).collect();
         let load = Load {
             addresses: &addresses,
             keys: self.keys,
@@ -112,36 +89,16 @@ impl RoundRow<'_> {
             order: Order::Random,
             suffix: "",
         };
-        let (report, round) = load_servers(bench, servers, &load).await?;
+        let measured = load_servers(bench, self.servers, &load).await;
+        let (report, round) = measured
+            .with_context(|| format!("{} at {} connections", self.name, self.connections))?;
         let mean = report.bytes as f64 / report.requests as f64;
         ensure!(
             (mean / length as f64 - 1.0).abs() < LENGTH_TOLERANCE,
-            "answers had {mean:.0} bytes under load, and {length} when they were checked"
+            "{}: answers had {mean:.0} bytes under load, and {length} when they were checked",
+            self.name
         );
         Ok(round)
-    }
-
-    async fn measure_pgbench(
-        &self,
-        bench: &Bench,
-        pgbench: &Pgbench,
-        seconds: u64,
-    ) -> anyhow::Result<Round> {
-        let cluster = bench.cluster()?;
-        let (cpu_before, written_before) = family_usage(cluster.pid());
-        let done = pgbench.run(cluster, self.connections, seconds).await?;
-        let (cpu, written) = family_usage(cluster.pid());
-        let latencies = &done.latencies;
-        let validations = latencies.count() as f64;
-        Ok(Round {
-            rate: done.rate,
-            p50: latencies.percentile(0.5),
-            p99: latencies.percentile(0.99),
-            p999: latencies.percentile(0.999),
-            database_cpu: (cpu - cpu_before) / validations * 1e6,
-            database_written: (written - written_before) / validations,
-            ..Round::default()
-        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! All SQL of the benchmark, against the schema of licd: statements that seed a database, those
-//! that the transaction-per-request server and pgbench execute, and those that count seats
-//! afterwards.
+//! that the transaction-per-request server executes, and those that count seats afterwards.
 //!
 //! A seed consists of a few large statements, because a million users must not take minutes.
 //! Foreign keys are not enforced during the seed, and the rows are consistent by construction.
@@ -236,48 +235,3 @@ pub const FIND_LICENSES: &str = "select u.id as user_id, l.id, l.product_id, l.p
 /// A transaction per request: notes when the seat was last checked.
 pub const TOUCH: &str = "update assignments set last_checked_at = $4
     where user_id = $2 and license_id = $3 and world = $1";
-
-/// pgbench's function: the key, the user with the first license in force, the seat; the same
-/// look-ups and the same one write as a validation.
-pub const VALIDATE_FUNCTION: &str = r"
-create function validate_user(key_hash bytea, user_name text) returns jsonb language plpgsql as $$
-declare
-    caller record;
-    found record;
-    moment timestamptz := date_trunc('milliseconds', clock_timestamp());
-begin
-    select world into caller from keys
-    where hash = key_hash and revoked_at is null and (expires_at is null or expires_at > moment);
-    if caller is null then
-        return jsonb_build_object('success', false);
-    end if;
-    select u.id as user_id, l.id as license_id, l.product_id, l.plan_id, l.status, l.max_seats,
-        l.expires_at, l.features, l.created_at, l.updated_at, s.activation_id, s.activated_at
-    into found
-    from users u
-    join assignments s on s.user_id = u.id and s.world = u.world
-    join licenses l on l.id = s.license_id and l.world = s.world
-    where u.external_id = user_name and u.world = caller.world
-        and l.status = 'active' and (l.expires_at is null or l.expires_at > moment)
-    order by s.id limit 1;
-    if found.activation_id is null then
-        return jsonb_build_object('success', true, 'data', jsonb_build_object('valid', false));
-    end if;
-    update assignments set last_checked_at = moment
-    where user_id = found.user_id and license_id = found.license_id
-        and world = caller.world;
-    return jsonb_build_object('success', true, 'data', jsonb_build_object(
-        'valid', true, 'features', found.features,
-        'license', to_jsonb(found),
-        'activation', jsonb_build_object('id', found.activation_id,
-            'userId', found.user_id, 'licenseId', found.license_id,
-            'activatedAt', found.activated_at, 'lastCheckedAt', moment)));
-end $$";
-
-/// Script of pgbench: calls the function for one of `:users` chosen at random. HASH stands for the
-/// hash of the key.
-pub const PGBENCH_SCRIPT: &str = r"\set user random(0, :users - 1)
-\set name (:user * 2654435761) & 4294967295
-select validate_user(cast('\xHASH' as bytea),
-    'user-' || lpad(to_hex(cast(:name as bigint)), 8, '0'));
-";

@@ -1,6 +1,5 @@
 //! The stages of a run. Each starts what it measures, and stops it again.
 
-pub mod busy;
 pub mod neighbours;
 pub mod pages;
 pub mod pairs;
@@ -12,8 +11,6 @@ pub mod webhooks;
 use crate::bench::Bench;
 use crate::options::Stage;
 use crate::report;
-use crate::stats::Series;
-use crate::subject::Subject;
 use neighbours::Neighbours;
 use pages::Pages;
 use pairs::Pair;
@@ -29,7 +26,6 @@ pub const CONNECTIONS: usize = 64;
 pub struct Results {
     pub throughput: Throughput,
     pub unanalyzed: Vec<Pair>,
-    pub busy: Vec<(Subject, Series)>,
     pub keys: Vec<Pair>,
     pub logging: Vec<Pair>,
     pub growth: Vec<Pair>,
@@ -52,10 +48,6 @@ impl Results {
             Stage::Unanalyzed => {
                 self.unanalyzed = pairs::unanalyzed(bench).await?;
                 report::pairs("never analyzed", ["analyzed", "never"], &self.unanalyzed)
-            }
-            Stage::Busy => {
-                self.busy = busy::run(bench).await?;
-                report::busy(&self.busy)
             }
             Stage::Keys => {
                 self.keys = pairs::keys(bench).await?;

@@ -22,12 +22,10 @@ pub enum Subject {
     PerRequestSqlite,
     /// A transaction for each request, on PostgreSQL.
     PerRequestPostgres,
-    /// pgbench calling a stored function that does the same work; no HTTP, no JSON to parse.
-    Pgbench,
 }
 
 impl Subject {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::Handler,
         Self::Node,
         Self::Sqlite,
@@ -35,7 +33,6 @@ impl Subject {
         Self::PostgresTwo,
         Self::PerRequestSqlite,
         Self::PerRequestPostgres,
-        Self::Pgbench,
     ];
 
     pub fn name(self) -> &'static str {
@@ -47,7 +44,6 @@ impl Subject {
             Self::PostgresTwo => "licd, PostgreSQL, two nodes",
             Self::PerRequestSqlite => "transaction per request, SQLite",
             Self::PerRequestPostgres => "transaction per request, PostgreSQL",
-            Self::Pgbench => "pgbench, one stored function",
         }
     }
 
@@ -59,9 +55,6 @@ impl Subject {
     }
 
     pub fn needs_postgres(self) -> bool {
-        matches!(
-            self,
-            Self::Postgres | Self::PostgresTwo | Self::PerRequestPostgres | Self::Pgbench
-        )
+        matches!(self, Self::Postgres | Self::PostgresTwo | Self::PerRequestPostgres)
     }
 }

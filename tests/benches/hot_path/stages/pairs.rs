@@ -9,7 +9,7 @@ use crate::bench::Bench;
 use crate::check::Answers;
 use crate::process::Server;
 use crate::report::say;
-use crate::rounds::{RoundRow, Target, interleave};
+use crate::rounds::{RoundRow, interleave};
 use crate::seed::{self, FIRST_USERS, Size};
 use crate::stages::CONNECTIONS;
 use crate::stats::Series;
@@ -56,7 +56,8 @@ async fn compare(
     let names = sides.each_ref().map(|(name, _)| format!("{}, {name}", subject.name()));
     let rows = sides.iter().zip(&names).map(|((_, side), name)| RoundRow {
         name,
-        target: Target::Servers { servers: side.server, answers: side.answers },
+        servers: side.server,
+        answers: side.answers,
         connections: CONNECTIONS,
         keys: side.keys,
         users: side.users.clone(),
