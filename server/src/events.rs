@@ -19,7 +19,7 @@ use crate::store::Scope;
 use json::{as_json, as_text, changed_members};
 
 pub use origin::{Actor, Origin};
-pub use record::commit;
+pub use record::{commit, recorded};
 
 /// An event that is not recorded yet.
 #[derive(Clone, Debug)]

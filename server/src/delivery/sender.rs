@@ -1,5 +1,7 @@
-//! Polls for webhooks with events to send, claims them, and starts a delivery for each. A claim
-//! ensures that one node at a time sends to a webhook. It expires after 30 s, in case the node
+//! Polls for webhooks with events to send, claims them, and starts a delivery for each. It polls as
+//! soon as this node has recorded an event, and twice a second for those of other nodes.
+//!
+//! A claim ensures that one node at a time sends to a webhook. It expires after 30 s, in case the node
 //! crashes.
 
 use std::collections::HashMap;
@@ -14,7 +16,7 @@ use common::{TenantId, Timestamp, WebhookId, WebhookSecret};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::client::Client;
 use super::send::{Delivery, Progress, SenderShared};
@@ -22,6 +24,7 @@ use super::settle::Settlements;
 use super::test_deliveries::TestDeliveries;
 use crate::db::{self, Db};
 use crate::error::LineLimit;
+use crate::events;
 use crate::fair::FairSemaphore;
 use crate::metrics::{Metrics, StateLabel};
 use crate::secrets::{SealContext, SecretError, SecretKeys};
@@ -29,8 +32,12 @@ use crate::store::Scope;
 use crate::store::webhooks::StoredWebhook;
 use crate::store::webhooks::sending::{self, DueWebhook};
 
-/// Interval between polls for due webhooks.
+/// Maximum interval between polls for due webhooks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Minimum pause between polls while events are recorded all the time, and in durations of the last
+/// poll.
+const POLL_PAUSE: Duration = Duration::from_millis(50);
+const POLL_PAUSE_FACTOR: u32 = 4;
 /// Maximum number of webhooks per poll.
 const POLL_LIMIT: i64 = 2000;
 /// Duration of a claim: longer than a delivery with its last request and its settlement.
@@ -161,18 +168,19 @@ impl Sender {
 
     /// Polls and sends, and does not return.
     pub async fn run(self: Arc<Self>) {
-        let mut ticks = interval(POLL_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut deliveries = JoinSet::new();
+        let (mut recorded, mut deliveries) = (events::recorded(), JoinSet::new());
         self.shared.metrics.task_ran("webhooks", &self.free_old_claims().await);
         loop {
-            ticks.tick().await;
+            // The error is the timeout.
+            drop(timeout(POLL_INTERVAL, recorded.changed()).await);
             while deliveries.try_join_next().is_some() {}
             if self.is_stopping() {
                 continue;
             }
+            let began = Instant::now();
             let polled = self.poll(&mut deliveries).await;
             self.shared.metrics.task_ran("webhooks", &polled);
+            sleep(POLL_PAUSE.max(began.elapsed() * POLL_PAUSE_FACTOR)).await;
         }
     }
 

@@ -1,19 +1,33 @@
 //! Records events, and numbers them in each world.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use common::{EventId, Timestamp};
+use tokio::sync::watch;
 
 use super::{NewEvent, Origin, as_text};
 use crate::db::{Conn, Result, Tx};
 use crate::store::events::{self, EventRow};
+
+/// Changes with each commit of events by this process.
+static RECORDED: LazyLock<watch::Sender<()>> = LazyLock::new(watch::Sender::default);
+
+/// Returns a receiver that changes when this process has recorded events.
+pub fn recorded() -> watch::Receiver<()> {
+    RECORDED.subscribe()
+}
 
 /// Commits a transaction with its events, in the given order. When it returns, everything is on disk.
 /// Nothing comes between the events and the commit, because events are numbered under a lock, so that
 /// each world's sequence follows the order of commits, without gaps.
 pub async fn commit(mut tx: Tx, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
     record(&mut tx, events, now).await?;
-    tx.commit().await
+    tx.commit().await?;
+    if !events.is_empty() {
+        RECORDED.send_replace(());
+    }
+    Ok(())
 }
 
 async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {

@@ -11,6 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use crate::harness::find;
+
 /// A request of licd.
 #[derive(Clone, Debug)]
 pub struct Received {
@@ -82,6 +84,12 @@ impl Receiver {
         let all = self.received();
         let taken = all.iter().filter(|it| it.status < 300);
         taken.map(|it| it.event["sequence"].as_i64().unwrap()).collect()
+    }
+
+    /// Waits for an event about this record.
+    pub async fn event_of(&self, id: &str) -> Received {
+        let about = |it: &Received| it.event["subject"]["id"] == id;
+        find("the event", async || self.received().into_iter().find(about)).await
     }
 }
 

@@ -20,9 +20,7 @@ async fn rolled_secrets_overlap() {
     let secret =
         |answer: crate::harness::Answer| answer.data()["secret"].as_str().unwrap().to_owned();
     let second = secret(roll(json!({ "overlapSeconds": 3600 })).await);
-    app.product("one").await;
-    until("it came", async || receiver.taken().len() == 1).await;
-    let received = receiver.received().remove(0);
+    let received = receiver.event_of(&app.product("one").await).await;
     assert_eq!(received.signatures.len(), 2);
     assert!(received.is_signed_with(&first) && received.is_signed_with(&second));
     assert_ne!(record(&app, &id).await["oldSecretUntil"], Value::Null);
@@ -31,9 +29,8 @@ async fn rolled_secrets_overlap() {
     assert_eq!(roll(json!({})).await.status, 409, "three old ones sign already");
     let last = secret(roll(json!({ "overlapSeconds": 0 })).await);
     assert_eq!(record(&app, &id).await["oldSecretUntil"], Value::Null);
-    app.product("two").await;
-    until("it came", async || receiver.taken().len() == 2).await;
-    let received = receiver.received().remove(1);
+    // A roll may end the delivery of the first event before it is noted, which then comes twice.
+    let received = receiver.event_of(&app.product("two").await).await;
     assert_eq!(received.signatures.len(), 1);
     assert!(received.is_signed_with(&last) && !received.is_signed_with(&second));
 }
