@@ -1,8 +1,8 @@
 //! Polls for webhooks with events to send, claims them, and starts a delivery for each. It polls as
 //! soon as this node has recorded an event, and twice a second for those of other nodes.
 //!
-//! A claim ensures that one node at a time sends to a webhook. It expires after 30 s, in case the node
-//! crashes.
+//! A claim ensures that one node at a time sends to a webhook. It expires after 30 s, in case the
+//! node crashes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

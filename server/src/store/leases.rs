@@ -51,7 +51,7 @@ pub async fn running(
                     page,
                     "id, user_id, license_id, leased_device as device, leased_until,
                      (select external_id from users u
-                      where u.id = assignments.user_id and u.world = assignments.world)
+                      where u.id = assignments.user_id and u.world = $1)
                          as external_id",
                     "assignments" where $condition,
                     "leased_until > $6 and (cast($7 as uuid) is null or license_id = $7)",

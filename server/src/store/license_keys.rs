@@ -16,7 +16,7 @@ macro_rules! select {
                  coalesce(k.max_uses, case when l.seat_idle_minutes is null then l.max_seats end)
                      as uses_limit,
                  (select count(*) from assignments a
-                  where a.claimed_with = k.id and a.world = k.world) as uses
+                  where a.claimed_with = k.id and a.world = $1) as uses
              from license_keys k join licenses l on l.id = k.license_id and l.world = k.world
              where ",
             $rest
@@ -64,9 +64,9 @@ pub async fn find_by_hash(
              k.reissued_as is not null as is_replaced, u.id is not null as is_user_known,
              s.id is not null as is_assigned
          from license_keys k
-         left join users u on u.external_id = $3 and u.world = k.world
+         left join users u on u.external_id = $3 and u.world = $1
          left join assignments s on s.user_id = u.id and s.license_id = k.license_id
-             and s.world = k.world
+             and s.world = $1
          where k.hash = $2 and k.world = $1",
     )
     .bind_scope(scope)

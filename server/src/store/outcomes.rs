@@ -180,10 +180,10 @@ pub async fn refusals(
                          and (cast($10 as uuid) is null or license_id = $10)
                          and (cast($11 as uuid) is null or exists (
                              select 1 from licenses l where l.id = refusals.license_id
-                                 and l.world = refusals.world and l.product_id = $11))
+                                 and l.world = $1 and l.product_id = $11))
                          and (cast($12 as uuid) is null or exists (
                              select 1 from licenses l where l.id = refusals.license_id
-                                 and l.world = refusals.world and l.plan_id = $12))",
+                                 and l.world = $1 and l.plan_id = $12))",
                     "id"
                 ),
                 stop!(page, "refusals" where $condition, "id"),

@@ -8,12 +8,12 @@ use super::batch_rows::{BatchRow, over_rows};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
-/// Time of the check of a seat, by the clock of the node, or by that of the server if they differ
-/// by ten seconds: on floating seats all nodes must agree.
+/// Time of the check of a seat, by the clock of the node, but at most ten seconds from that of the
+/// server: on floating seats all nodes must agree.
 macro_rules! checked_at {
     () => {
-        "case when item.time between now() - interval '10 s' and now() + interval '10 s'
-             then item.time else date_trunc('milliseconds', now()) end"
+        "greatest(date_trunc('milliseconds', now() - interval '10 s'),
+             least(date_trunc('milliseconds', now() + interval '10 s'), item.time))"
     };
 }
 

@@ -39,9 +39,10 @@ macro_rules! update {
     }};
 }
 
-/// The columns of a table, the macro `select!`, and functions with these names: `insert`, `find`,
-/// `lock`, `update`, `delete`, `page`, `names`. Only `changing` columns are updated. A column is
-/// stored as the member of its name, or as the given value.
+/// The macro `columns!`, for the columns of a table with its computed one or another; the macro
+/// `select!`; and functions with these names: `insert`, `find`, `lock`, `update`, `delete`, `page`,
+/// `names`. Only `changing` columns are updated. A column is stored as the member of its name, or as
+/// the given value.
 macro_rules! table {
     (
         $table:ident of $it:ident: $record:ident by $id:ident;
@@ -53,6 +54,9 @@ macro_rules! table {
         macro_rules! columns {
             () => {
                 $crate::store::table::table!(@columns $fixed $changing $($computed)?)
+            };
+            ($other:literal) => {
+                $crate::store::table::table!(@columns $fixed $changing $other)
             };
         }
         macro_rules! select {

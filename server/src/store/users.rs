@@ -15,7 +15,27 @@ table! {
     changing {
         external_id, email, name, metadata: user.metadata.as_ref().map(AsWritten), updated_at,
     }
-    find lock update delete page
+    find update delete page
+}
+
+/// A statement that locks a user. It names no other table, because a sharded PostgreSQL would lock
+/// that too. The tenant is bound instead.
+macro_rules! lock {
+    ($condition:literal) => {
+        locking!(concat!(
+            "select ",
+            columns!("$3 as tenant_id"),
+            " from users where ",
+            $condition,
+            " and world = $1"
+        ))
+    };
+}
+
+/// Finds a user, and locks it until the end of the transaction.
+pub async fn lock(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
+    let query = conn.query(lock!("id = $2")).bind_scope(scope).bind(id);
+    query.bind(scope.tenant).fetch_optional().await
 }
 
 /// Creates the user, or finds the one with that external id, and returns it locked. This is one
@@ -27,9 +47,9 @@ pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Resul
         updated_at: user.updated_at,
     } concat!(
         "on conflict (external_id, world) do update set external_id = users.external_id returning ",
-        columns!()
+        columns!("$9 as tenant_id")
     ));
-    query.fetch_one().await
+    query.bind(scope.tenant).fetch_one().await
 }
 
 pub async fn find_external(
@@ -49,11 +69,8 @@ pub async fn lock_external(
     scope: Scope,
     external_id: &ExternalId,
 ) -> Result<Option<User>> {
-    conn.query(locking!(select!("external_id = $2 and world = $1")))
-        .bind_scope(scope)
-        .bind(external_id)
-        .fetch_optional()
-        .await
+    let query = conn.query(lock!("external_id = $2")).bind_scope(scope).bind(external_id);
+    query.bind(scope.tenant).fetch_optional().await
 }
 
 /// The condition that a user, whose id is given, has a phrase in each of two ranges. The range of all
@@ -127,7 +144,7 @@ async fn scan(
         concat!(
             "exists (
                  select 1 from user_phrases p
-                 where p.user_id = users.id and p.world = users.world
+                 where p.user_id = users.id and p.world = $1
                      and p.phrase >= $5 and p.phrase < $6)",
             has_words!("users.id", "$7", "$8", "$9", "$10")
         ),

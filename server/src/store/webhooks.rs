@@ -80,13 +80,13 @@ macro_rules! counted {
         concat!(
             "select ",
             columns!(),
-            ", (select last from event_counters e where e.world = w.world) as last,
+            ", (select last from event_counters e where e.world = $1) as last,
              (select count(*) from webhook_holds h
-              where h.webhook_id = w.id and h.world = w.world) as held,
+              where h.webhook_id = w.id and h.world = $1) as held,
              (select count(*) from webhook_failures f
-              where f.webhook_id = w.id and f.world = w.world and f.gave_up) as given_up,
+              where f.webhook_id = w.id and f.world = $1 and f.gave_up) as given_up,
              (select min(f.sequence) from webhook_failures f
-              where f.webhook_id = w.id and f.world = w.world and f.gave_up) as first_given_up
+              where f.webhook_id = w.id and f.world = $1 and f.gave_up) as first_given_up
              from webhooks w where ",
             $rest
         )

@@ -73,15 +73,15 @@ macro_rules! conditions {
              else status end)
          and (cast($14 as text) is null or exists (
              select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = licenses.world
+             where p.license_id = licenses.id and p.world = $1
                  and p.phrase >= $14 and p.phrase < $15))
          and (coalesce(cast($16 as text), '') = '' or exists (
              select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = licenses.world
+             where p.license_id = licenses.id and p.world = $1
                  and p.phrase >= $16 and p.phrase < $17))
          and (coalesce(cast($18 as text), '') = '' or exists (
              select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = licenses.world
+             where p.license_id = licenses.id and p.world = $1
                  and p.phrase >= $18 and p.phrase < $19))"
     };
 }

@@ -280,8 +280,8 @@ macro_rules! joins {
          left join users u on u.external_id = ",
             $external_id,
             " and u.world = k.world
-         left join assignments s on s.user_id = u.id and s.world = u.world
-         left join licenses l on l.id = s.license_id and l.world = s.world "
+         left join assignments s on s.user_id = u.id and s.world = k.world
+         left join licenses l on l.id = s.license_id and l.world = k.world "
         )
     };
 }

@@ -28,17 +28,6 @@ pub struct DueWebhook {
     pub has_given_up: bool,
 }
 
-/// Inserts the time of the clock that all nodes share: PostgreSQL's. SQLite has one node, whose clock
-/// is `$1`.
-macro_rules! with_clock {
-    ($sql:ident) => {
-        Sql::Each {
-            sqlite: $sql!("$1"),
-            postgres: $sql!("date_trunc('milliseconds', coalesce(clock_timestamp(), $1))"),
-        }
-    };
-}
-
 /// Selects webhooks as they are sent to.
 macro_rules! select_due {
     ($($condition:tt)*) => {
@@ -61,7 +50,8 @@ macro_rules! select_due {
 }
 
 /// Returns webhooks that are not claimed and have an event after their cursor or a blocked subject
-/// that is due, the least recently claimed first.
+/// that is due, the least recently claimed first. Claims count by the clock that all nodes share:
+/// PostgreSQL's. SQLite has one node.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueWebhook>> {
     macro_rules! due {
         ($clock:literal) => {
@@ -79,7 +69,8 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueW
             )
         };
     }
-    conn.query(with_clock!(due)).bind(now).bind(limit).fetch_all().await
+    const DUE: Sql = Sql::Each { sqlite: due!("$1"), postgres: due!("statement_timestamp()") };
+    conn.query(DUE).bind(now).bind(limit).fetch_all().await
 }
 
 /// Claims those of the webhooks that are not claimed, and returns them as they are at that time:
@@ -94,11 +85,11 @@ pub async fn claim(
                  where disabled_at is null and (claimed_until is null or claimed_until < $3)
                      and id in (select unhex(value) from json_each($4))",
         postgres: "update webhooks set claim = $1,
-                       claimed_until = date_trunc('milliseconds', clock_timestamp()) + ($2 - $3)
+                       claimed_until = date_trunc('milliseconds', statement_timestamp()) + ($2 - $3)
                    where (id, world) in (
                        select id, world from webhooks
                        where disabled_at is null
-                           and (claimed_until is null or claimed_until < clock_timestamp())
+                           and (claimed_until is null or claimed_until < statement_timestamp())
                            and id in (select cast(value as uuid)
                                from jsonb_array_elements_text($4))
                        for update skip locked)",
@@ -166,23 +157,13 @@ pub async fn settle(
     claim: i64,
     (now, is_last): (Timestamp, bool),
 ) -> Result<bool> {
-    macro_rules! settle {
-        ($clock:literal) => {
-            concat!(
-                "update webhooks set sequence = $5, failing_since = $6, attempts = $7,
-                     next_attempt_at = $8, last_success_at = $9, last_status = $10,
-                     disabled_at = $11, disabled_reason = $12,
-                     claim = case when $13 then null else claim end,
-                     claimed_until = case when $13 then ",
-                $clock,
-                " else claimed_until end
-                 where id = $3 and world = $2 and claim = $4"
-            )
-        };
-    }
     let settled = conn
-        .query(with_clock!(settle))
-        .bind(now)
+        .query(
+            "update webhooks set sequence = $4, failing_since = $5, attempts = $6,
+                 next_attempt_at = $7, last_success_at = $8, last_status = $9,
+                 disabled_at = $10, disabled_reason = $11
+             where id = $2 and world = $1 and claim = $3",
+        )
         .bind_scope(scope)
         .bind(id)
         .bind(claim)
@@ -194,10 +175,29 @@ pub async fn settle(
         .bind(state.last_status)
         .bind(state.disabled.map(|_| now))
         .bind(state.disabled.map(DisabledReason::as_str))
-        .bind(is_last)
         .execute()
         .await?;
+    if is_last {
+        end_claim(conn, scope, id, claim, now).await?;
+    }
     Ok(settled == 1)
+}
+
+async fn end_claim(
+    conn: &mut Conn,
+    scope: Scope,
+    id: WebhookId,
+    claim: i64,
+    now: Timestamp,
+) -> Result<()> {
+    const END: Sql = Sql::Each {
+        sqlite: "update webhooks set claim = null, claimed_until = $4
+                 where id = $2 and world = $1 and claim = $3",
+        postgres: "update webhooks set claim = null,
+                       claimed_until = least($4, date_trunc('milliseconds', statement_timestamp()))
+                   where id = $2 and world = $1 and claim = $3",
+    };
+    conn.query(END).bind_scope(scope).bind(id).bind(claim).bind(now).run().await
 }
 
 /// Blocks a subject, or updates a blocked one.
