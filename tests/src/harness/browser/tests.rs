@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::{get, post};
 use futures_util::FutureExt;
@@ -47,11 +46,9 @@ async fn browser() -> Browser {
         @media (prefers-color-scheme: dark) { body { background: black } }";
     let script = "addEventListener('load', () => document.body.dataset.ran = 'yes')";
     let pages = Router::new()
-        .route("/", get(async || ([(SET_COOKIE, "one=1; HttpOnly")], page(FORM))))
+        .route("/", get(async || page(FORM)))
         .route("/save", post(async |body: String| Redirect::to(&format!("/shown?{body}"))))
         .route("/shown", get(shown))
-        .route("/rows/{id}", get(async || page("<h1>A row</h1>")))
-        .route("/refused", get(async || (StatusCode::BAD_REQUEST, page("<h1>Refused</h1>"))))
         .route("/wide", get(async || page(r#"<h1>Wide</h1><p class="wide">...</p>"#)))
         .route("/missing", get(async || page(r#"<img alt="" src="/none.png">"#)))
         .route("/elsewhere", get(async || page(r#"<img alt="" src="http://example.com/a.png">"#)))
@@ -71,46 +68,6 @@ async fn browser() -> Browser {
 async fn failure(step: impl Future<Output = ()>) -> String {
     let failed = AssertUnwindSafe(step).catch_unwind().await.unwrap_err();
     *failed.downcast::<String>().unwrap()
-}
-
-#[tokio::test]
-async fn a_user_fills_in_a_form() {
-    let browser = browser().await;
-    browser.open("/").await;
-    assert_eq!(browser.heading().await, "A form");
-    assert!(!browser.text().await.contains("secret"));
-    assert_eq!(browser.value("Name").await, "old");
-    browser.fill("Name", "new").await;
-    browser.fill("Day", "2027-01-31").await;
-    assert_eq!(browser.value("Day").await, "2027-01-31");
-    browser.choose("Role", "admin").await;
-    browser.click("Live").await;
-    browser.click("Save").await;
-    browser.is_at("/shown?name=new&day=2027-01-31&role=admin&live=on").await;
-    browser.back().await;
-    browser.is_at("/").await;
-    browser.reload().await;
-    browser.click_in("Two", "Edit").await;
-    browser.is_at("/rows/2").await;
-}
-
-#[tokio::test]
-async fn a_user_has_a_keyboard_and_cookies() {
-    let browser = browser().await;
-    browser.open("/").await;
-    browser.press("Tab").await;
-    browser.has_focus("Name").await;
-    browser.press("Tab").await;
-    browser.has_focus("Day").await;
-    browser.press("Shift+Tab").await;
-    browser.press("x").await;
-    browser.press("Enter").await;
-    // What has the focus by the keyboard is selected whole.
-    browser.is_at("/shown?name=x&day=&role=read").await;
-    let cookies = browser.cookies().await;
-    assert_eq!((&cookies[0]["name"], &cookies[0]["httpOnly"]), (&"one".into(), &true.into()));
-    browser.forget_cookies().await;
-    assert!(browser.cookies().await.is_empty());
 }
 
 #[tokio::test]
@@ -149,13 +106,6 @@ async fn what_the_console_says_fails_the_test() {
         let told = told.await;
         assert!(told.contains("the console says") && told.contains(complaint), "{path}: {told}");
     }
-}
-
-#[tokio::test]
-async fn a_page_that_refuses_is_a_page() {
-    let browser = browser().await;
-    browser.open("/refused").await;
-    assert_eq!(browser.heading().await, "Refused");
 }
 
 #[tokio::test]
