@@ -3,6 +3,7 @@
 mod backup;
 mod copy;
 mod demo;
+mod distribute;
 mod doctor;
 pub mod environment;
 mod exposed_files;
@@ -67,6 +68,8 @@ pub enum Command {
     SecretKey(secret_key::SecretKey),
     /// Migrate the database's schema ahead of a rollout, and print each step.
     Migrate(migrate::Migrate),
+    /// Distribute the worlds of a PostgreSQL over several servers, by the extension Citus. A preview.
+    Distribute(distribute::Distribute),
     /// Copy a whole database into an empty one, for example from SQLite to PostgreSQL.
     Copy(copy::Copy),
     /// Write a copy of an SQLite database to a file, even while licd is running.
@@ -100,7 +103,8 @@ impl Command {
     /// Whether the command works on the database of a service that it is not part of.
     pub fn is_of_the_host(&self) -> bool {
         match self {
-            Self::Tenants(_) | Self::Migrate(_) | Self::Backup(_) | Self::Restore(_) => true,
+            Self::Tenants(_) | Self::Migrate(_) | Self::Distribute(_) => true,
+            Self::Backup(_) | Self::Restore(_) => true,
             Self::Keys(keys) => matches!(keys, keys::Keys::Create { .. }),
             Self::Doctor(_) => true,
             Self::Serve(_) | Self::Demo(_) | Self::SecretKey(_) | Self::Copy(_) => false,
@@ -117,6 +121,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Keys(keys) => keys.run().await,
         Command::SecretKey(key) => key.run(),
         Command::Migrate(migrate) => migrate.run().await,
+        Command::Distribute(distribute) => distribute.run().await,
         Command::Copy(copy) => copy.run().await,
         Command::Backup(backup) => backup.run().await,
         Command::Restore(restore) => restore.run().await,

@@ -17,6 +17,7 @@ mod postgres;
 mod query;
 mod replace;
 mod schema;
+pub mod sharding;
 mod sqlite;
 mod url;
 
@@ -66,7 +67,16 @@ async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) 
 #[derive(Clone)]
 pub enum Db {
     Sqlite(SqliteConnections),
-    Postgres { connections: PgConnections, pooler: bool, most_reading: u32 },
+    Postgres { connections: PgConnections, kind: PostgresKind, most_reading: u32 },
+}
+
+/// The kind of a PostgreSQL, which decides how statements are sent.
+#[derive(Clone, Copy)]
+pub struct PostgresKind {
+    /// A pooler assigns connections per transaction.
+    pooler: bool,
+    /// Worlds are distributed over several servers. A statement names one world if it can.
+    sharded: bool,
 }
 
 /// Maximum number of administrative requests that use PostgreSQL at the same time. The other
@@ -156,6 +166,16 @@ impl Db {
         }
     }
 
+    /// Returns the number of batches of validations that may write at the same time.
+    pub fn most_writing(&self) -> u32 {
+        if self.is_sharded() { connect::SHARDED_WRITING } else { 1 }
+    }
+
+    /// Whether worlds are distributed over several servers.
+    pub fn is_sharded(&self) -> bool {
+        matches!(self, Self::Postgres { kind: PostgresKind { sharded: true, .. }, .. })
+    }
+
     /// Copies SQLite's write-ahead log into the file once it has grown. PostgreSQL does this
     /// itself.
     pub async fn checkpoint(&self) -> Result<()> {
@@ -177,8 +197,8 @@ impl Db {
     pub async fn read(&self) -> Result<Conn> {
         Ok(match self {
             Self::Sqlite(connections) => Conn::Sqlite(connections.read().await?),
-            Self::Postgres { connections, pooler, .. } => {
-                Conn::Postgres(connections.lend().await?, *pooler)
+            Self::Postgres { connections, kind, .. } => {
+                Conn::Postgres(connections.lend().await?, *kind)
             }
         })
     }
@@ -210,9 +230,9 @@ impl Db {
                 let conn = connections.read().await?;
                 Conn::Sqlite(within_statement_timeout(conn.begin("begin")).await?)
             }
-            Self::Postgres { connections, pooler, .. } => {
+            Self::Postgres { connections, kind, .. } => {
                 let begin = connections.begin("begin isolation level repeatable read");
-                Conn::Postgres(within_statement_timeout(begin).await?, *pooler)
+                Conn::Postgres(within_statement_timeout(begin).await?, *kind)
             }
         }))
     }
@@ -225,9 +245,9 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         match self {
             Self::Sqlite(connections) => begin_immediate(connections.write().await?).await,
-            Self::Postgres { connections, pooler, .. } => {
+            Self::Postgres { connections, kind, .. } => {
                 let begun = within_statement_timeout(connections.begin("begin")).await?;
-                Ok(Tx(Conn::Postgres(begun, *pooler)))
+                Ok(Tx(Conn::Postgres(begun, *kind)))
             }
         }
     }
@@ -242,12 +262,15 @@ async fn begin_immediate(conn: SqliteConn) -> Result<Tx> {
 /// A connection, on which store functions run their statements.
 pub enum Conn {
     Sqlite(SqliteConn),
-    /// The flag: whether the connection belongs to a pooler that assigns connections per
-    /// transaction.
-    Postgres(PgConn, bool),
+    Postgres(PgConn, PostgresKind),
 }
 
 impl Conn {
+    /// Like [`Db::is_sharded`].
+    pub fn is_sharded(&self) -> bool {
+        matches!(self, Self::Postgres(_, PostgresKind { sharded: true, .. }))
+    }
+
     /// Holds `permit` until the connection is free for the next user.
     pub fn with_permit(mut self, permit: Permit) -> Self {
         match &mut self {

@@ -64,6 +64,15 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> FairQueue<K, Q, T> {
 
     /// Takes the first item of the next queue of the next lane, and drops items that are `gone`.
     pub fn pop(&mut self, gone: impl Fn(&T) -> bool) -> Option<T> {
+        self.pop_from(|_| true, gone).map(|(_, item)| item)
+    }
+
+    /// Like [`pop`](Self::pop), of the lanes that may be served. Returns the lane as well.
+    pub fn pop_from(
+        &mut self,
+        may_serve: impl Fn(&K) -> bool,
+        gone: impl Fn(&T) -> bool,
+    ) -> Option<(K, T)> {
         let len = &mut self.len;
         let from_lane = |lane: &mut Lane<Q, T>| {
             let before = lane.len;
@@ -71,7 +80,7 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> FairQueue<K, Q, T> {
             *len -= before - lane.len;
             item
         };
-        self.lanes.take(from_lane, |lane| lane.len == 0)
+        self.lanes.take(may_serve, from_lane, |lane| lane.len == 0)
     }
 
     fn displace_for(&mut self, lane: K, queue: Q) -> Option<T> {
@@ -99,7 +108,7 @@ impl<Q: Copy + Eq + Hash, T> Lane<Q, T> {
             *len -= before - queue.len();
             item
         };
-        self.queues.take(from_queue, VecDeque::is_empty)
+        self.queues.take(|_| true, from_queue, VecDeque::is_empty).map(|(_, item)| item)
     }
 
     /// Takes the last item of the longest queue, if that is longer than `len`.
@@ -135,13 +144,20 @@ impl<K: Copy + Eq + Hash, V> RoundRobin<K, V> {
         })
     }
 
-    /// Takes an item from the next value that has one, and removes values that are empty then.
+    /// Takes an item from the next value that may be served and has one, and removes values that are
+    /// empty then.
     fn take<T>(
         &mut self,
+        may_serve: impl Fn(&K) -> bool,
         mut take: impl FnMut(&mut V) -> Option<T>,
         is_empty: impl Fn(&V) -> bool,
-    ) -> Option<T> {
-        while let Some(key) = self.order.pop_front() {
+    ) -> Option<(K, T)> {
+        for _ in 0..self.order.len() {
+            let key = self.order.pop_front()?;
+            if !may_serve(&key) {
+                self.order.push_back(key);
+                continue;
+            }
             let Some(value) = self.values.get_mut(&key) else { continue };
             let taken = take(value);
             if is_empty(value) {
@@ -149,8 +165,8 @@ impl<K: Copy + Eq + Hash, V> RoundRobin<K, V> {
             } else {
                 self.order.push_back(key);
             }
-            if taken.is_some() {
-                return taken;
+            if let Some(item) = taken {
+                return Some((key, item));
             }
         }
         None

@@ -51,7 +51,7 @@ use metrics::{Gauge, Metrics};
 use ops::Operations;
 use ops::nodes::Node;
 use ops::readiness::Readiness;
-use validation::queue::{BatchQueue, Note};
+use validation::queue::{BatchQueue, Batches, Note};
 use validation::{BatchValidator, LastChecks};
 
 /// Starts the workers that answer validations. They end after the last clone of the state is
@@ -73,12 +73,14 @@ pub(crate) fn start(
     });
     let noting = readiness.clone();
     let note: Note = Arc::new(move |outcome| noting.reads.record_batch(outcome));
-    let most_reading = db.most_reading() as usize;
+    let batches = |most: u32| Batches { most: most as usize, per_tenant: db.is_sharded() };
+    let most_reading = batches(db.most_reading());
     let (validations, reads) =
         BatchQueue::start("reads", most_reading, &metrics, &validator, &note);
     let noting = readiness.clone();
     let note: Note = Arc::new(move |outcome| noting.writes.record_batch(outcome));
-    let (claims, writes) = BatchQueue::start("writes", 1, &metrics, &validator, &note);
+    let most_writing = batches(db.most_writing());
+    let (claims, writes) = BatchQueue::start("writes", most_writing, &metrics, &validator, &note);
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
     let (secrets, client) = (config.secret_keys.clone(), Client::new(connector));

@@ -28,6 +28,7 @@ pub mod phrases;
 pub mod plans;
 pub mod products;
 pub mod renames;
+pub mod retention;
 pub mod sealed;
 pub mod seats;
 pub mod sessions;
@@ -42,7 +43,7 @@ pub mod worlds;
 
 use common::{Mode, TenantId};
 
-use crate::db::{Conn, Query, Result, Sql, Value};
+use crate::db::Query;
 
 pub use page::{Collected, Cursor, Found, Order, Page};
 pub use text_range::TextRange;
@@ -92,14 +93,4 @@ impl Query<'_> {
     pub fn bind_search(self, search: &phrases::Search) -> Self {
         search.ranges().into_iter().fold(self, Self::bind_range)
     }
-}
-
-/// The most rows that one statement deletes, since it holds SQLite's only writer.
-const PORTION: i64 = 500;
-
-/// Executes `delete`, which deletes at most `$2` of the rows before `$1`. Returns whether more may
-/// remain.
-async fn delete_portion<'q>(conn: &mut Conn, delete: Sql, horizon: impl Value<'q>) -> Result<bool> {
-    let deleted = conn.query(delete).bind(horizon).bind(PORTION).execute().await?;
-    Ok(deleted == PORTION as u64)
 }

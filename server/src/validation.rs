@@ -15,6 +15,7 @@ mod reading;
 mod request;
 mod seat_changes;
 pub mod verdict;
+mod worlds;
 
 pub use batch::{BatchValidator, ValidationResult};
 pub use claims::Claim;

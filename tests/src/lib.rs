@@ -45,6 +45,7 @@ mod races;
 mod refusals;
 mod secrets;
 mod sessions;
+mod sharding;
 mod shut_out;
 mod signing_keys;
 mod tenants;

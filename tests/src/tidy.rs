@@ -14,6 +14,7 @@ mod names;
 mod numbers;
 mod promises;
 mod settings;
+mod sharding;
 mod wording;
 
 use std::fs;

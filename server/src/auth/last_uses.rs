@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::db::{Db, Result};
 use crate::store::key_uses::{self, KeyUse};
-use crate::store::keys;
+use crate::store::{keys, retention};
 
 /// Maximum number of keys in one transaction. Other writes can run between two transactions.
 const PORTION: usize = 500;
@@ -82,9 +82,7 @@ impl LastUses {
     }
 }
 
-/// Deletes the counts of old hours in batches. Other writers can go in between.
+/// Deletes the counts of old hours.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
-    let since = now.plus(-RETENTION);
-    while key_uses::forget_old(&mut db.write().await?, since).await? {}
-    Ok(())
+    retention::delete_old(db, retention::KEY_USES, now.plus(-RETENTION)).await
 }

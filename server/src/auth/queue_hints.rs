@@ -11,6 +11,7 @@ use common::TenantId;
 use parking_lot::Mutex;
 
 use crate::store::keys::Hash;
+use crate::store::{Scope, World};
 
 /// Maximum number of remembered keys. At this number, all are dropped.
 const MAX_KEYS: usize = 100_000;
@@ -24,19 +25,31 @@ pub struct Placement {
     pub cost: usize,
 }
 
-/// The tenants and costs of known keys.
+/// The tenants, worlds and costs of known keys.
 #[derive(Default)]
-pub struct QueueHints(Mutex<HashMap<Hash, (TenantId, usize)>>);
+pub struct QueueHints(Mutex<HashMap<Hash, Hint>>);
+
+#[derive(Clone, Copy)]
+struct Hint {
+    tenant: TenantId,
+    /// The world of the key, which it never leaves. `None` before its first validation.
+    world: Option<World>,
+    cost: usize,
+}
 
 impl QueueHints {
     pub fn of(&self, key: &Hash) -> Placement {
         let places = self.0.lock();
         let known = places.get(key).copied();
         Placement {
-            tenant: known.map(|(tenant, _)| tenant),
+            tenant: known.map(|hint| hint.tenant),
             key: *key,
-            cost: known.map_or(1, |(_, cost)| cost),
+            cost: known.map_or(1, |hint| hint.cost),
         }
+    }
+
+    pub fn world(&self, key: &Hash) -> Option<World> {
+        self.0.lock().get(key)?.world
     }
 
     /// Notes the tenant of this key or session.
@@ -48,48 +61,59 @@ impl QueueHints {
         if places.len() >= MAX_KEYS {
             places.clear();
         }
-        places.insert(*key, (tenant, 1));
+        places.insert(*key, Hint { tenant, world: None, cost: 1 });
     }
 
-    /// Notes the tenant of this key, and how many licenses a validation read. A high cost decays as
-    /// cheap validations follow.
-    pub fn observe(&self, key: &Hash, tenant: TenantId, licenses: usize) {
+    /// Notes the tenant and the world of this key, and how many licenses a validation read. A high
+    /// cost decays as cheap validations follow.
+    pub fn observe(&self, key: &Hash, scope: Scope, licenses: usize) {
         let mut places = self.0.lock();
-        let before = places.get(key).map_or(0, |(_, cost)| *cost);
+        let before = places.get(key).map_or(0, |hint| hint.cost);
         let cost = licenses.max(before - before.div_ceil(8)).max(1);
         if before == 0 && places.len() >= MAX_KEYS {
             places.clear();
         }
-        places.insert(*key, (tenant, cost));
+        places.insert(*key, Hint { tenant: scope.tenant, world: Some(scope.world), cost });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use common::Timestamp;
+    use common::{Mode, Timestamp};
 
     use super::*;
 
+    fn scope() -> Scope {
+        let tenant = TenantId::new(Timestamp::now());
+        Scope { world: World::from(1), tenant, mode: Mode::Live }
+    }
+
     #[test]
     fn a_look_up_makes_validations_no_cheaper() {
-        let (hints, tenant) = (QueueHints::default(), TenantId::new(Timestamp::now()));
-        hints.observe_tenant(&[1; 32], tenant);
-        assert_eq!(hints.of(&[1; 32]), Placement { tenant: Some(tenant), key: [1; 32], cost: 1 });
-        hints.observe(&[1; 32], tenant, 80);
-        hints.observe_tenant(&[1; 32], tenant);
+        let (hints, scope) = (QueueHints::default(), scope());
+        hints.observe_tenant(&[1; 32], scope.tenant);
+        assert_eq!(
+            hints.of(&[1; 32]),
+            Placement { tenant: Some(scope.tenant), key: [1; 32], cost: 1 }
+        );
+        hints.observe(&[1; 32], scope, 80);
+        hints.observe_tenant(&[1; 32], scope.tenant);
         assert_eq!(hints.of(&[1; 32]).cost, 80);
     }
 
     #[test]
     fn a_key_waits_in_the_lane_of_its_tenant_and_at_its_cost() {
-        let (hints, tenant) = (QueueHints::default(), TenantId::new(Timestamp::now()));
+        let (hints, scope) = (QueueHints::default(), scope());
         assert_eq!(hints.of(&[1; 32]), Placement { tenant: None, key: [1; 32], cost: 1 });
-        hints.observe(&[1; 32], tenant, 80);
-        assert_eq!(hints.of(&[1; 32]), Placement { tenant: Some(tenant), key: [1; 32], cost: 80 });
-        hints.observe(&[1; 32], tenant, 0);
+        hints.observe(&[1; 32], scope, 80);
+        assert_eq!(
+            hints.of(&[1; 32]),
+            Placement { tenant: Some(scope.tenant), key: [1; 32], cost: 80 }
+        );
+        hints.observe(&[1; 32], scope, 0);
         assert_eq!(hints.of(&[1; 32]).cost, 70);
         for _ in 0..100 {
-            hints.observe(&[1; 32], tenant, 0);
+            hints.observe(&[1; 32], scope, 0);
         }
         assert_eq!(hints.of(&[1; 32]).cost, 1);
         assert_eq!(hints.of(&[2; 32]).tenant, None);

@@ -16,7 +16,9 @@ use super::postgres::{POSTGRES_MAX_AGE, PgConnections};
 use super::schema::{self, Upgrade};
 use super::sqlite::{LOCK_WAIT, SqliteConnections, SqlitePool, is_locked};
 use super::url::DatabaseUrl;
-use super::{Db, STATEMENT_TIMEOUT, files, with_timeout, within_statement_timeout};
+use super::{
+    Db, PostgresKind, STATEMENT_TIMEOUT, files, sharding, with_timeout, within_statement_timeout,
+};
 
 /// The page cache of connections that write or read for validations: 12 MB, in KiB as a negative
 /// number. Other readers keep the default of 2 MB.
@@ -30,6 +32,10 @@ const SQLITE_LOG_LIMIT: &str = "64000000";
 pub(super) const SQLITE_READERS: usize = 5;
 /// Maximum number of batches of validations that read at the same time.
 const MOST_READING: u32 = 8;
+/// Like [`MOST_READING`], on a sharded PostgreSQL, where each batch is of one tenant.
+const SHARDED_READING: u32 = 16;
+/// Maximum number of batches that write there at the same time.
+pub(super) const SHARDED_WRITING: u32 = 8;
 /// In addition to those that read for validations.
 pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL does not know how many
@@ -47,6 +53,11 @@ const PLANS: [(&str, &str); 8] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
+/// On a sharded PostgreSQL, a statement is sent to one server only if its plan knows the world, and
+/// not a placeholder. What visits all servers does so one after the other, so that a transaction may
+/// also write the tables that each server has.
+const SHARDED: [(&str, &str); 2] =
+    [("plan_cache_mode", "auto"), ("citus.multi_shard_modify_mode", "sequential")];
 /// Delay before a file that another process has locked is tried again.
 const WAL_RETRY: Duration = Duration::from_millis(20);
 
@@ -85,6 +96,12 @@ impl Db {
             conn.close().await?;
         }
         let upgrade = schema::upgrade(&db).await?;
+        if let (Self::Postgres { connections, .. }, true) = (&db, db.is_sharded()) {
+            // Tables of later migrations.
+            let mut conn = connections.detached().await?;
+            sharding::place_new(&mut conn, sharding::DEFAULT_SHARDS, |_| ()).await?;
+            conn.close().await?;
+        }
         Ok((db, upgrade))
     }
 
@@ -177,9 +194,16 @@ fn most_reading() -> u32 {
 }
 
 async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> Result<Db, OpenError> {
-    let hosts = with_settings(hosts);
+    let mut hosts = with_settings(hosts);
+    let sharded = within_statement_timeout(sharding::is_sharded(hosts.primary().await?)).await?;
+    let (mut most_reading, mut most) = (most_reading, POSTGRES_CONNECTIONS + most_reading);
+    if sharded {
+        hosts = hosts.with(|options| options.options(SHARDED));
+        most_reading = SHARDED_READING;
+        most = POSTGRES_CONNECTIONS + SHARDED_READING + SHARDED_WRITING;
+    }
     let pool: PgPoolOptions = PoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS + most_reading)
+        .max_connections(most)
         .max_lifetime(POSTGRES_MAX_AGE)
         .acquire_timeout(STATEMENT_TIMEOUT)
         // licd logs waits that are too long itself.
@@ -187,7 +211,8 @@ async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> Result<Db, OpenEr
     let connections = PgConnections::open(pool, hosts.primary().await?).await?;
     refuse_encoding(&connections).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
-    Ok(Db::Postgres { connections, pooler: hosts.pooler, most_reading })
+    let kind = PostgresKind { pooler: hosts.pooler, sharded };
+    Ok(Db::Postgres { connections, kind, most_reading })
 }
 
 /// Fails if the database cannot hold every name, or would keep bytes that are no text.

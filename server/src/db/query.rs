@@ -1,7 +1,8 @@
 //! Statements: one text, with the same bindings and fetches on both databases.
 //!
 //! SQLite accepts PostgreSQL's type names and placeholders (`$1`), so nearly every statement is one
-//! text. Where the two differ, [`Sql::Each`] contains both.
+//! text. Where the two differ, [`Sql::Each`] contains both. A few need a third text if worlds are
+//! distributed over several servers, where a statement should concern one of them.
 
 use serde::de::DeserializeOwned;
 use sqlx::error::BoxDynError;
@@ -39,7 +40,16 @@ where
 #[derive(Clone, Copy)]
 pub enum Sql {
     Both(&'static str),
-    Each { sqlite: &'static str, postgres: &'static str },
+    Each {
+        sqlite: &'static str,
+        postgres: &'static str,
+    },
+    /// With a text of its own for a sharded PostgreSQL.
+    Three {
+        sqlite: &'static str,
+        postgres: &'static str,
+        sharded: &'static str,
+    },
 }
 
 /// A `select` whose rows stay locked until the end of the transaction. SQLite needs no such clause,
@@ -64,13 +74,18 @@ impl From<&'static str> for Sql {
 impl Sql {
     fn sqlite(self) -> &'static str {
         match self {
-            Self::Both(text) | Self::Each { sqlite: text, .. } => text,
+            Self::Both(text)
+            | Self::Each { sqlite: text, .. }
+            | Self::Three { sqlite: text, .. } => text,
         }
     }
 
-    fn postgres(self) -> &'static str {
+    fn postgres(self, is_sharded: bool) -> &'static str {
         match self {
-            Self::Both(text) | Self::Each { postgres: text, .. } => text,
+            Self::Three { sharded, .. } if is_sharded => sharded,
+            Self::Both(text)
+            | Self::Each { postgres: text, .. }
+            | Self::Three { postgres: text, .. } => text,
         }
     }
 }
@@ -79,14 +94,15 @@ impl Conn {
     pub fn query(&mut self, sql: impl Into<Sql>) -> Query<'_> {
         let sql = sql.into();
         Query(match self {
-            Self::Sqlite(conn) => Bound::sqlite(conn, sql),
-            Self::Postgres(lease, pooler) => {
-                let plan = match (*pooler, lease.is_in_transaction()) {
+            Self::Sqlite(conn) => Bound::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default())),
+            Self::Postgres(lease, kind) => {
+                let plan = match (kind.pooler, lease.is_in_transaction()) {
                     (false, _) => StatementReuse::Kept,
                     (true, true) => StatementReuse::Once,
                     (true, false) => StatementReuse::Alone,
                 };
-                Bound::postgres(lease, sql, plan)
+                let sql = sql.postgres(kind.sharded);
+                Bound::Postgres(lease, sql, Ok(PgArguments::default()), plan)
             }
         })
     }
@@ -154,16 +170,6 @@ macro_rules! run_sqlite {
         }
         outcome
     }};
-}
-
-impl<'c> Bound<'c> {
-    fn sqlite(conn: &'c mut SqliteConn, sql: Sql) -> Self {
-        Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
-    }
-
-    fn postgres(lease: &'c mut PgConn, sql: Sql, plan: StatementReuse) -> Self {
-        Self::Postgres(lease, sql.postgres(), Ok(PgArguments::default()), plan)
-    }
 }
 
 impl Query<'_> {

@@ -48,8 +48,8 @@ const FIRST: i64 = 1;
 const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
 const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
-const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
-const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
+pub(super) const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
+pub(super) const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
 /// Time for which a step waits for a table that another session is using. Requests for that table
 /// wait behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '200ms'";
@@ -63,7 +63,7 @@ const RETRY_REPORT: Duration = Duration::from_secs(60);
 /// which use the same names.
 const DROP_PLANS: &str = "deallocate all";
 /// Do not log that a table exists already.
-const NO_NOTICES: &str = "set local client_min_messages = warning";
+pub(super) const NO_NOTICES: &str = "set local client_min_messages = warning";
 
 /// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ async fn apply_next<C: Migrate>(
 }
 
 /// Waits, without a time limit, until no other node is migrating.
-async fn take_turn(conn: &mut PgConnection) -> Result<()> {
+pub(super) async fn take_turn(conn: &mut PgConnection) -> Result<()> {
     if !conn.fetch_one(TRY_LOCK).await?.try_get::<bool, _>(0)? {
         tracing::info!("another licd is migrating the database; waiting for it to finish");
         conn.execute(LOCK).await?;

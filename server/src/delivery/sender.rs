@@ -213,7 +213,7 @@ impl Sender {
         let mut ids = Vec::new();
         for due in self.choose(due) {
             if self.open(&due, now).await.is_some() {
-                ids.push(due.webhook.id);
+                ids.push((due.scope.world, due.webhook.id));
             }
         }
         if ids.is_empty() {

@@ -1,14 +1,16 @@
 //! Records events, and numbers them in each world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use common::{EventId, Timestamp};
+use common::{EventId, KeyId, Timestamp};
 use tokio::sync::watch;
 
-use super::{NewEvent, Origin, as_text};
+use super::{Actor, NewEvent, Origin, as_text};
 use crate::db::{Conn, Result, Tx};
+use crate::store::batch_rows::by_world;
 use crate::store::events::{self, EventRow};
+use crate::store::{World, keys};
 
 /// Changes with each commit of events by this process.
 static RECORDED: LazyLock<watch::Sender<()>> = LazyLock::new(watch::Sender::default);
@@ -31,19 +33,47 @@ pub async fn commit(mut tx: Tx, events: &[(Origin, NewEvent)], now: Timestamp) -
 }
 
 async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
-    if events.is_empty() {
-        return Ok(());
+    let names = key_names(conn, events).await?;
+    for events in by_world(conn, events, |event| world(event)) {
+        record_together(conn, &events, &names, now).await?;
     }
-    let world = |(origin, event): &(Origin, NewEvent)| event.scope.unwrap_or(origin.scope).world;
+    Ok(())
+}
+
+fn world((origin, event): &(Origin, NewEvent)) -> World {
+    event.scope.unwrap_or(origin.scope).world
+}
+
+/// The names of keys that act and whose names are not known, which only a sharded database does not
+/// add by itself.
+async fn key_names(
+    conn: &mut Conn,
+    events: &[(Origin, NewEvent)],
+) -> Result<HashMap<KeyId, String>> {
+    let nameless = events.iter().map(|(origin, _)| &origin.actor);
+    let nameless = nameless.filter(|actor| actor.name().is_none()).filter_map(Actor::key);
+    let nameless: BTreeSet<KeyId> = nameless.collect();
+    match conn.is_sharded() && !nameless.is_empty() {
+        true => keys::names(conn, nameless).await,
+        false => Ok(HashMap::new()),
+    }
+}
+
+async fn record_together(
+    conn: &mut Conn,
+    events: &[&(Origin, NewEvent)],
+    names: &HashMap<KeyId, String>,
+    now: Timestamp,
+) -> Result<()> {
     let mut counts = BTreeMap::new();
     for event in events {
         *counts.entry(world(event)).or_insert(0) += 1;
     }
-    let counts: Vec<_> = counts.into_iter().collect();
-    let mut sequences = events::advance(conn, &counts).await?;
-    // Back to the number before each world's first event.
+    let mut sequences = BTreeMap::new();
     for (world, count) in counts {
-        sequences.entry(world).and_modify(|sequence| *sequence -= count);
+        let last = events::advance(conn, world, count).await?;
+        // The number before the world's first event.
+        sequences.insert(world, last - count);
     }
     let mut rows = Vec::with_capacity(events.len());
     for event in events {
@@ -59,7 +89,10 @@ async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) 
             actor_kind: origin.actor.kind(),
             actor_key: origin.actor.key(),
             actor_session: origin.actor.session(),
-            actor_name: origin.actor.name(),
+            actor_name: origin
+                .actor
+                .name()
+                .or_else(|| origin.actor.key().and_then(|key| names.get(&key)).map(String::as_str)),
             subject_kind: event.subject.0,
             subject_id: &event.subject.1,
             external_id: event.related.external_id.as_ref(),

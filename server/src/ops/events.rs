@@ -13,7 +13,7 @@ use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::events::{self, EventFilter};
-use crate::store::{Collected, Order, Page};
+use crate::store::{Collected, Order, Page, retention};
 
 /// Filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
@@ -175,14 +175,13 @@ impl fmt::Display for Retention {
     }
 }
 
-/// Deletes events beyond the retention in batches. Other writers can go in between.
+/// Deletes events beyond the retention.
 pub async fn forget_old(db: &Db, retention: Retention, now: Timestamp) -> db::Result<()> {
     let Some(days) = retention.0 else { return Ok(()) };
     let horizon = now.plus(-Duration::days(days.into()));
     // An id starts with its time, in 48 bits of milliseconds.
     let oldest = EventId::from(Uuid::from_u128(u128::from(horizon.millis()) << 80));
-    while events::forget_old(&mut db.write().await?, oldest).await? {}
-    Ok(())
+    retention::delete_old(db, retention::EVENTS, oldest).await
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use crate::db::{self, Conn, Db};
 use crate::error::Error;
-use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
+use crate::store::{Scope, retention};
 
 /// Retention of outcomes. Payment services repeat a notification for up to three days.
 pub(super) const RETENTION: TimeDelta = TimeDelta::days(7);
@@ -131,9 +131,7 @@ fn replay(Answered { status, body, etag, .. }: Answered) -> Result<Stored, Error
     }
 }
 
-/// Deletes outcomes beyond the retention in batches. Other writers can go in between.
+/// Deletes outcomes beyond the retention.
 pub async fn forget_old(db: &Db, now: Timestamp) -> db::Result<()> {
-    let horizon = now.plus(-RETENTION);
-    while idempotency::forget_old(&mut db.write().await?, horizon).await? {}
-    Ok(())
+    retention::delete_old(db, retention::IDEMPOTENCY_KEYS, now.plus(-RETENTION)).await
 }

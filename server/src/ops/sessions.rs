@@ -16,7 +16,7 @@ use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::keys::{Hash, KeyWithTenant, hex};
 use crate::store::sessions::{self, ListedSession, Session};
-use crate::store::{Scope, worlds};
+use crate::store::{Scope, retention, worlds};
 
 /// Duration of a session.
 pub const LIFETIME: Duration = Duration::hours(12);
@@ -134,8 +134,7 @@ pub async fn end(mut change: Change, id: SessionId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes ended sessions in batches. Other writers can go in between.
+/// Deletes ended sessions.
 pub async fn forget_ended(db: &Db, now: Timestamp) -> db::Result<()> {
-    while sessions::forget_ended(&mut db.write().await?, now).await? {}
-    Ok(())
+    retention::delete_old(db, retention::SESSIONS, now).await
 }

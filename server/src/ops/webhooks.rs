@@ -21,8 +21,8 @@ use crate::delivery::settle::facts;
 use crate::error::Error;
 use crate::events::{NewEvent, WebhookFacts};
 use crate::secrets::SecretKeys;
-use crate::store::webhooks::{CountedWebhook, DeliveryState, StoredSecret, StoredWebhook, sending};
-use crate::store::{Found, Page, events, sealed, webhooks};
+use crate::store::webhooks::{CountedWebhook, DeliveryState, StoredSecret, StoredWebhook};
+use crate::store::{Found, Page, events, retention, sealed, webhooks};
 
 pub use by_hand::send;
 
@@ -339,9 +339,8 @@ pub async fn failures(
     Ok(Found { records, rest: None })
 }
 
-/// Deletes failures that are older than 30 days, in batches.
+/// Deletes failures that are older than 30 days.
 pub async fn forget_old_failures(db: &Db, now: Timestamp) -> db::Result<()> {
     let before = now.plus(-webhooks::FAILURES_KEPT);
-    while sending::forget_old(&mut db.write().await?, before).await? {}
-    Ok(())
+    retention::delete_old(db, retention::WEBHOOK_FAILURES, before).await
 }

@@ -6,9 +6,8 @@ use common::{
     Activation, ActivationId, Assignment, AssignmentId, DeviceName, ExternalId, LicenseAssignment,
     LicenseId, LicenseKeyId, Line, Name, Timestamp, UserId,
 };
-use sqlx::types::Json;
 
-use super::batch_rows::{BatchRow, over_rows};
+use super::batch_rows::{self, BatchRow, over_rows};
 use super::page::paged;
 use super::{Order, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, Sql, locking};
@@ -365,16 +364,16 @@ pub async fn first_holders(
 ) -> Result<HashMap<LicenseId, ExternalId>> {
     const FIRST: Sql = over_rows!(
         "select item.id, u.external_id from item
-         join assignments s on s.license_id = item.id and s.world = item.world and s.world > 0
+         join assignments s on s.license_id = item.id and s.world = $2 and s.world > 0
              and s.activation_id = (
                  select first.activation_id from assignments first
-                 where first.license_id = item.id and first.world = item.world
+                 where first.license_id = item.id and first.world = $2
                      and first.world > 0 and first.activation_id is not null
                  order by first.activation_id limit 1)
-         join users u on u.id = s.user_id and u.world = s.world"
+         join users u on u.id = s.user_id and u.world = $2"
     );
     let rows: Vec<_> = licenses.into_iter().map(|id| BatchRow::license(scope, id, 0)).collect();
     let holders: Vec<(LicenseId, ExternalId)> =
-        conn.query(FIRST).bind(Json(rows)).fetch_all().await?;
+        batch_rows::query(conn, FIRST, &rows)?.bind_scope(scope).fetch_all().await?;
     Ok(holders.into_iter().collect())
 }

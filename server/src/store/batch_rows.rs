@@ -1,11 +1,15 @@
 //! The input of a statement for a whole batch: one JSON array, so that a batch needs no more
 //! statements than a single request.
 
+use std::collections::BTreeMap;
+
 use common::{Activation, ActivationId, ExternalId, LicenseId, Timestamp, UserId};
 use serde::{Serialize, Serializer};
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{Scope, World};
+use crate::db::{Conn, Query, Result, Sql};
 
 /// One row of input. A statement reads the columns that it names; the others may be absent.
 #[derive(Clone)]
@@ -30,6 +34,10 @@ impl Serialize for BatchRow<'_> {
 }
 
 impl<'a> BatchRow<'a> {
+    pub fn world(&self) -> World {
+        self.world.into()
+    }
+
     fn of(scope: Scope) -> Self {
         Self::in_world(scope.world)
     }
@@ -89,13 +97,17 @@ impl<'a> BatchRow<'a> {
 }
 
 /// A statement over the rows in `$1`, which it sees as a table `item`; `n` is the position of a
-/// row. The databases differ only in how they read JSON and the ids in it.
+/// row. The databases differ only in how they read JSON and the ids in it. A sharded PostgreSQL gets
+/// rows of one world, which [`query`] ensures, and must be told so.
 macro_rules! over_rows {
     ($statement:expr) => {
         $crate::store::batch_rows::over_rows!($statement, $statement)
     };
     ($sqlite:expr, $postgres:expr) => {
-        $crate::db::Sql::Each {
+        $crate::store::batch_rows::over_rows!($sqlite, $postgres, $postgres)
+    };
+    ($sqlite:expr, $postgres:expr, $sharded:expr) => {
+        $crate::db::Sql::Three {
             sqlite: concat!(
                 "with item as (
                      select key as n, value ->> 0 as world, value ->> 1 as external_id,
@@ -105,20 +117,61 @@ macro_rules! over_rows {
                  ) ",
                 $sqlite
             ),
-            postgres: concat!(
-                "with item as (
-                     select n - 1 as n, cast(value ->> 0 as integer) as world,
-                         value ->> 1 as external_id, cast(value ->> 2 as uuid) as user_id,
-                         cast(value ->> 3 as uuid) as license_id, cast(value ->> 4 as uuid) as id,
-                         cast(value ->> 5 as integer) as seats,
-                         timestamptz 'epoch' + cast(value ->> 6 as bigint) * interval '1 ms'
-                             as time
-                     from jsonb_array_elements($1) with ordinality as element (value, n)
-                 ) ",
-                $postgres
+            postgres: $crate::store::batch_rows::over_rows!(@postgres "", $postgres),
+            sharded: $crate::store::batch_rows::over_rows!(
+                @postgres
+                concat!(
+                    "where cast(value ->> 0 as integer) = ",
+                    $crate::store::batch_rows::first_world!()
+                ),
+                $sharded
             ),
         }
     };
+    (@postgres $where:expr, $statement:expr) => {
+        concat!(
+            "with item as (
+                 select n - 1 as n, cast(value ->> 0 as integer) as world,
+                     value ->> 1 as external_id, cast(value ->> 2 as uuid) as user_id,
+                     cast(value ->> 3 as uuid) as license_id, cast(value ->> 4 as uuid) as id,
+                     cast(value ->> 5 as integer) as seats,
+                     timestamptz 'epoch' + cast(value ->> 6 as bigint) * interval '1 ms' as time
+                 from jsonb_array_elements($1) with ordinality as element (value, n) ",
+            $where,
+            ") ",
+            $statement
+        )
+    };
 }
 
-pub(crate) use over_rows;
+/// The world of the first row.
+macro_rules! first_world {
+    () => {
+        "cast($1 #>> '{0,0}' as integer)"
+    };
+}
+
+pub(crate) use {first_world, over_rows};
+
+/// A statement of [`over_rows!`] with its rows. Fails if a sharded database would get rows of several
+/// worlds.
+pub fn query<'c>(conn: &'c mut Conn, sql: Sql, rows: &[BatchRow<'_>]) -> Result<Query<'c>> {
+    let is_of_several = rows.windows(2).any(|pair| pair[0].world != pair[1].world);
+    if is_of_several && conn.is_sharded() {
+        return Err(sqlx::Error::Encode("rows of several worlds".into()));
+    }
+    Ok(conn.query(sql).bind(Json(rows)))
+}
+
+/// Groups items by world for a sharded database. For others, all are one group.
+pub fn by_world<T>(
+    conn: &Conn,
+    items: impl IntoIterator<Item = T>,
+    world: impl Fn(&T) -> World,
+) -> Vec<Vec<T>> {
+    let mut groups = BTreeMap::<_, Vec<T>>::new();
+    for item in items {
+        groups.entry(conn.is_sharded().then(|| world(&item))).or_default().push(item);
+    }
+    groups.into_values().collect()
+}

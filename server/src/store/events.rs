@@ -1,7 +1,5 @@
 //! Events: the changes in each world, numbered in the order of commit.
 
-use std::collections::HashMap;
-
 use common::{
     ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId,
     FreedFor, KeyId, Open, RelatedRecords, SessionId, SubjectType, Timestamp,
@@ -11,7 +9,7 @@ use serde_json::{Map, Value};
 use sqlx::types::Json;
 
 use super::page::{scanned, stop};
-use super::{Found, Page, Scope, World, delete_portion};
+use super::{Found, Page, Scope, World};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
 /// An event to be stored. JSON columns are text here, because PostgreSQL would change the order of
@@ -50,51 +48,28 @@ impl Serialize for EventRow<'_> {
     }
 }
 
-/// Advances each world's event counter by a count, and returns its new value. The counters stay
-/// locked until the end of the transaction.
-pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
-    const ADVANCE: Sql = Sql::Each {
-        sqlite: "with item as (
-                     select value ->> 0 as world, value ->> 1 as count from json_each($1)
-                 )
-                 update event_counters set last = event_counters.last + item.count
-                 from item where event_counters.world = item.world
-                 returning world, last",
-        postgres: "with item as (
-                       select cast(value ->> 0 as integer) as world,
-                           cast(value ->> 1 as bigint) as count
-                       from jsonb_array_elements($1)
-                   )
-                   update event_counters set last = event_counters.last + item.count
-                   from item where event_counters.world = item.world
-                   returning event_counters.world, event_counters.last",
-    };
-    let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
-    if counts.len() > 1 {
-        lock_counters(conn, &counts).await?;
-    }
-    let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
-    Ok(last.into_iter().collect())
+/// Advances a world's event counter by `count`, and returns its new value. The counter stays locked
+/// until the end of the transaction, and transactions that advance several do so in the order of
+/// worlds.
+pub async fn advance(conn: &mut Conn, world: World, count: i64) -> Result<i64> {
+    let sql = "update event_counters set last = last + $2 where world = $1 returning last";
+    let (last,): (i64,) = conn.query(sql).bind(world).bind(count).fetch_one().await?;
+    Ok(last)
 }
 
-/// Locks several counters in the order of their worlds, so that no two transactions deadlock. This
-/// is a separate statement, because an update in PostgreSQL would see the rows as they were before
-/// it waited for their locks.
-async fn lock_counters(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
-    const LOCK: Sql = Sql::Each {
-        sqlite: "select 1 where $1 is not null",
-        postgres: "select world from event_counters
-                   where world in (
-                       select cast(value ->> 0 as integer) from jsonb_array_elements($1))
-                   order by world for update",
-    };
-    conn.query(LOCK).bind(Json(counts)).run().await
-}
-
-/// Stores `events`. If the name of a key is not given, the stored one is used.
+/// Stores `events`. If the name of a key is not given, the stored one is used; on a sharded database
+/// it must be given, and all events are of one world.
 pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) -> Result<()> {
     macro_rules! insert {
-        ($item:literal) => {
+        ($item:expr) => {
+            insert!(
+                $item,
+                "world",
+                "coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key))",
+                "item"
+            )
+        };
+        ($item:expr, $world:literal, $name:literal, $from:literal) => {
             concat!(
                 "with item as (",
                 $item,
@@ -102,15 +77,39 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                  insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
                      actor_session, actor_name, subject_type, subject_id, external_id, related,
                      object, previous, request_id, reason)
-                 select world, sequence, id, event_type, $2, actor_type, actor_key, actor_session,
-                     coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key)),
-                     subject_type, subject_id, external_id, related, object, previous, request_id,
+                 select ",
+                $world,
+                ", sequence, id, event_type, $2, actor_type, actor_key, actor_session, ",
+                $name,
+                ", subject_type, subject_id, external_id, related, object, previous, request_id,
                      reason
-                 from item order by n"
+                 from ",
+                $from,
+                " order by n"
             )
         };
     }
-    const INSERT: Sql = Sql::Each {
+    macro_rules! item {
+        ($where:literal) => {
+            concat!(
+                "select n, cast(value #>> '{0,0}' as integer) as world,
+                     cast(value #>> '{0,1}' as bigint) as sequence,
+                     cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
+                     value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
+                     value #>> '{1,2}' as actor_name,
+                     cast(value #>> '{1,3}' as uuid) as actor_session,
+                     value #>> '{2,0}' as subject_type,
+                     value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
+                     cast(value #>> '{3,0}' as json) as related,
+                     cast(value #>> '{3,1}' as json) as object,
+                     cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id,
+                     value #>> '{3,4}' as reason
+                 from jsonb_array_elements($1) with ordinality as element (value, n) ",
+                $where
+            )
+        };
+    }
+    const INSERT: Sql = Sql::Three {
         sqlite: insert!(
             "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
                  unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
@@ -123,19 +122,13 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                  value ->> '$[3][4]' as reason
              from json_each($1)"
         ),
-        postgres: insert!(
-            "select n, cast(value #>> '{0,0}' as integer) as world,
-                 cast(value #>> '{0,1}' as bigint) as sequence,
-                 cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
-                 value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
-                 value #>> '{1,2}' as actor_name, cast(value #>> '{1,3}' as uuid) as actor_session,
-                 value #>> '{2,0}' as subject_type,
-                 value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
-                 cast(value #>> '{3,0}' as json) as related,
-                 cast(value #>> '{3,1}' as json) as object,
-                 cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id,
-                 value #>> '{3,4}' as reason
-             from jsonb_array_elements($1) with ordinality as element (value, n)"
+        postgres: insert!(item!("")),
+        // Rows that come from a table of the world are inserted where the world is.
+        sharded: insert!(
+            item!("where cast(value #>> '{0,0}' as integer) = cast($1 #>> '{0,0,0}' as integer)"),
+            "c.world",
+            "actor_name",
+            "item join event_counters c on c.world = item.world"
         ),
     };
     conn.query(INSERT).bind(Json(events)).bind(now).run().await
@@ -341,16 +334,4 @@ pub async fn first_at(conn: &mut Conn, scope: Scope, time: Timestamp) -> Result<
         }
     }
     Ok(later)
-}
-
-/// Deletes some of the events with ids smaller than `oldest`, in every world. Returns whether more
-/// may remain. Nodes that run this concurrently skip each other's rows.
-pub async fn forget_old(conn: &mut Conn, oldest: EventId) -> Result<bool> {
-    const OLD: Sql = Sql::Each {
-        sqlite: "delete from events where id in (
-             select id from events where id < $1 order by id limit $2)",
-        postgres: "delete from events where ctid = any(array(
-             select ctid from events where id < $1 order by id limit $2 for update skip locked))",
-    };
-    delete_portion(conn, OLD, oldest).await
 }

@@ -2,9 +2,9 @@
 
 use common::Timestamp;
 
+use super::Scope;
 use super::table::insert;
-use super::{Scope, delete_portion};
-use crate::db::{Conn, Result, Sql};
+use crate::db::{Conn, Result};
 
 /// The response to the request that carried the key.
 #[derive(sqlx::FromRow)]
@@ -84,18 +84,4 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
     .bind(since)
     .run()
     .await
-}
-
-/// Deletes some of the names used before `since`, in every scope. Returns whether more may remain.
-/// Nodes that run this concurrently skip each other's rows.
-pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
-    const OLD: Sql = Sql::Each {
-        sqlite: "delete from idempotency_keys where (name, world) in (
-             select name, world from idempotency_keys
-             where created_at < $1 order by created_at limit $2)",
-        postgres: "delete from idempotency_keys where ctid = any(array(
-             select ctid from idempotency_keys
-             where created_at < $1 order by created_at limit $2 for update skip locked))",
-    };
-    delete_portion(conn, OLD, since).await
 }

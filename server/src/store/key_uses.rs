@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use common::{KeyId, Timestamp};
 use sqlx::types::Json;
 
-use super::{Scope, delete_portion};
+use super::Scope;
 use crate::db::{Conn, Result, Sql};
 
 /// The uses of a key that have not been stored yet.
@@ -64,17 +64,4 @@ pub async fn count(conn: &mut Conn, scope: Scope, key: KeyId, since: Timestamp) 
         .fetch_one()
         .await?;
     Ok(count)
-}
-
-/// Deletes some of the counts of hours before `since`, for all keys. Returns whether more may
-/// remain. Nodes that run this concurrently skip each other's rows.
-pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
-    const OLD: Sql = Sql::Each {
-        sqlite: "delete from key_uses where (key_id, hour) in (
-             select key_id, hour from key_uses where hour < $1 order by hour limit $2)",
-        postgres: "delete from key_uses where ctid = any(array(
-             select ctid from key_uses
-             where hour < $1 order by hour limit $2 for update skip locked))",
-    };
-    delete_portion(conn, OLD, since).await
 }

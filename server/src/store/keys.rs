@@ -1,6 +1,8 @@
 //! API keys. A key belongs to one mode of a tenant, but a live key sees the keys of both. Functions
 //! that list or change keys take the caller's scope, and include both modes for [`Mode::Live`].
 
+use std::collections::HashMap;
+
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
 
@@ -251,13 +253,43 @@ pub async fn live_admins(
     .await
 }
 
+/// The names of keys.
+pub async fn names(
+    conn: &mut Conn,
+    keys: impl IntoIterator<Item = KeyId>,
+) -> Result<HashMap<KeyId, String>> {
+    let keys: Vec<_> = keys.into_iter().map(|key| key.uuid().simple()).collect();
+    let sql = "select k.id, k.name from jsonb_array_elements_text($1) asked (value)
+        join keys k on k.id = cast(asked.value as uuid)";
+    let names: Vec<(KeyId, String)> = conn.query(sql).bind(Json(keys)).fetch_all().await?;
+    Ok(names.into_iter().collect())
+}
+
+/// The scopes of those keys that are stored, by the position of the key.
+pub async fn scopes(conn: &mut Conn, keys: &[Hash]) -> Result<Vec<KeyScope>> {
+    let keys: Vec<String> = keys.iter().map(hex).collect();
+    let sql = "select asked.n, k.world, w.tenant_id, w.mode
+        from jsonb_array_elements_text($1) with ordinality as asked (value, n)
+        join keys k on k.hash = decode(asked.value, 'hex')
+        join worlds w on w.id = k.world";
+    conn.query(sql).bind(Json(keys)).fetch_all().await
+}
+
+#[derive(sqlx::FromRow)]
+pub struct KeyScope {
+    /// Counted from 1.
+    pub n: i64,
+    #[sqlx(flatten)]
+    pub scope: Scope,
+}
+
 /// Updates times and addresses of last use; a time never moves backwards. Returns the keys that
 /// were found, whose rows stay locked until the end of the transaction.
 ///
 /// PostgreSQL skips locked keys: a revocation locks several, and two transactions that each hold
 /// some and wait for the others would deadlock.
 pub async fn touch(conn: &mut Conn, uses: &[(KeyId, KeyUse)]) -> Result<Vec<KeyId>> {
-    const TOUCH: Sql = Sql::Each {
+    const TOUCH: Sql = Sql::Three {
         sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1),
                      last_used_address = iif(coalesce(last_used_at, 0) > item.value ->> 1,
                          last_used_address, item.value ->> 2)
@@ -279,6 +311,16 @@ pub async fn touch(conn: &mut Conn, uses: &[(KeyId, KeyUse)]) -> Result<Vec<KeyI
                            then keys.last_used_address else free.address end
                    from free where keys.id = free.id
                    returning keys.id",
+        // The copies of a row on several servers cannot be skipped alike.
+        sharded: "update keys set last_used_at = greatest(keys.last_used_at, item.used_at),
+                      last_used_address = case when keys.last_used_at > item.used_at
+                          then keys.last_used_address else item.address end
+                  from (select cast(value ->> 0 as uuid) as id,
+                            to_timestamp(cast(value ->> 1 as double precision) / 1000) as used_at,
+                            value ->> 2 as address
+                        from jsonb_array_elements($1)) item
+                  where keys.id = item.id
+                  returning keys.id",
     };
     let row = |(key, uses): &(KeyId, KeyUse)| {
         (key.uuid().simple(), uses.last_at.millis(), uses.last_address)

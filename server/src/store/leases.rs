@@ -1,9 +1,8 @@
 //! Leases: which seats they hold, and until when. The licenses and the assignments are locked.
 
 use common::{Activation, AssignmentId, DeviceName, LicenseId, RunningLease, Timestamp, UserId};
-use sqlx::types::Json;
 
-use super::batch_rows::{BatchRow, over_rows};
+use super::batch_rows::{self, BatchRow, over_rows};
 use super::page::{scanned, stop};
 use super::{Found, Page, Scope};
 use crate::db::{Conn, Result, Sql};
@@ -99,5 +98,5 @@ pub async fn drop_of_user(
          where licenses.id = item.id and licenses.world = item.world
              and licenses.seats_idle_at > item.time"
     );
-    conn.query(SET).bind(Json(floating)).run().await
+    batch_rows::query(conn, SET, floating)?.run().await
 }

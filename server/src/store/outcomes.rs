@@ -5,7 +5,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::page::{scanned, stop};
-use super::{Found, Page, Scope, delete_portion};
+use super::{Found, Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
 /// Number of validations of an hour that had one outcome.
@@ -219,31 +219,4 @@ pub async fn refusals(
         None => stop,
     };
     page.found(records, stop).await
-}
-
-/// Deletes some of the counts of hours before `since`, in every world. Returns whether more may
-/// remain. Nodes that run this concurrently skip each other's rows.
-pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool> {
-    const OLD: Sql = Sql::Each {
-        sqlite: "delete from outcomes where (world, hour, outcome) in (
-             select world, hour, outcome from outcomes
-             where hour < $1 and world > 0 order by hour limit $2)",
-        postgres: "delete from outcomes where ctid = any(array(
-             select ctid from outcomes
-             where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
-    };
-    delete_portion(conn, OLD, since).await
-}
-
-/// Like [`forget_old_counts`], for refusals.
-pub async fn forget_old_refusals(conn: &mut Conn, since: Timestamp) -> Result<bool> {
-    const OLD: Sql = Sql::Each {
-        sqlite: "delete from refusals where (external_id, world, hour, reason) in (
-             select external_id, world, hour, reason from refusals
-             where hour < $1 and world > 0 order by hour limit $2)",
-        postgres: "delete from refusals where ctid = any(array(
-             select ctid from refusals
-             where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
-    };
-    delete_portion(conn, OLD, since).await
 }

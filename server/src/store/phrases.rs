@@ -11,6 +11,7 @@ use common::{LicenseId, User, UserId};
 use serde::Serialize;
 use sqlx::types::{Json, Uuid};
 
+use super::batch_rows::{by_world, first_world};
 use super::{MANY_FOUND, Scope, TextRange, World};
 use crate::db::{Conn, Result, Sql};
 
@@ -22,7 +23,7 @@ pub struct PhraseRow(i32, uuid::fmt::Simple, String);
 
 macro_rules! insert {
     ($table:literal, $record:literal) => {
-        Sql::Each {
+        Sql::Three {
             sqlite: concat!(
                 "insert into ", $table, " (world, ", $record, ", phrase)
                  select value ->> 0, unhex(value ->> 1), value ->> 2 from json_each($1) where true
@@ -33,6 +34,14 @@ macro_rules! insert {
                  select cast(value ->> 0 as integer), cast(value ->> 1 as uuid), value ->> 2
                  from jsonb_array_elements($1) as element (value)
                  on conflict do nothing"
+            ),
+            sharded: concat!(
+                "insert into ", $table, " (world, ", $record, ", phrase)
+                 select c.world, cast(value ->> 1 as uuid), value ->> 2
+                 from jsonb_array_elements($1) as element (value)
+                 join event_counters c on c.world = cast(value ->> 0 as integer)
+                     and c.world = ", first_world!(),
+                " on conflict do nothing"
             ),
         }
     };
@@ -66,8 +75,7 @@ async fn add(
     let row = |(world, id, phrases): (World, Uuid, BTreeSet<String>)| {
         phrases.into_iter().map(move |phrase| PhraseRow(world.number(), id.simple(), phrase))
     };
-    let rows: Vec<PhraseRow> = records.flat_map(row).collect();
-    if !rows.is_empty() {
+    for rows in by_world(conn, records.flat_map(row), |row| row.0.into()) {
         conn.query(insert).bind(Json(rows)).execute().await?;
     }
     Ok(())

@@ -2,9 +2,8 @@
 //! writes either, and both change in one transaction that holds the license's lock.
 
 use common::{Activation, ActivationId, ExternalId, LicenseId, Timestamp, UsageActivation, UserId};
-use sqlx::types::Json;
 
-use super::batch_rows::{BatchRow, over_rows};
+use super::batch_rows::{self, BatchRow, by_world, first_world, over_rows};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
@@ -34,7 +33,7 @@ pub async fn take(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Re
         };
     }
     const TAKE: Sql = over_rows!(take!("item.time"), take!(checked_at!()));
-    conn.query(TAKE).bind(Json(seats)).bind(now).run().await
+    batch_rows::query(conn, TAKE, seats)?.bind(now).run().await
 }
 
 /// Adds to the counters of `licenses`, which are locked, the seats that were taken and not freed.
@@ -44,7 +43,7 @@ pub async fn add(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
          from item
          where licenses.id = item.id and licenses.world = item.world"
     );
-    conn.query(ADD).bind(Json(licenses)).run().await
+    batch_rows::query(conn, ADD, licenses)?.run().await
 }
 
 /// A floating seat with the caller's own identifier of its user.
@@ -72,7 +71,7 @@ macro_rules! idle_from {
 /// many as its row says.
 pub async fn longest_idle(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<Vec<HeldSeat>> {
     macro_rules! longest {
-        ($idle_from:expr) => {
+        ($idle_from:expr, $world:expr) => {
             concat!(
                 "select held.id, held.user_id, held.license_id, held.activated_at,
                      held.last_checked_at, held.leased_until, held.idle_from, u.external_id
@@ -90,14 +89,19 @@ pub async fn longest_idle(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<
                          where s.world > 0 and s.activation_id is not null
                      ) seat
                  ) held
-                 join users u on u.id = held.user_id and u.world = held.world
-                 where held.place <= held.seats
+                 join users u on u.id = held.user_id and u.world = ",
+                $world,
+                " where held.place <= held.seats
                  order by held.license_id, held.place"
             )
         };
     }
-    const OLDEST: Sql = over_rows!(longest!(idle_from!(sqlite)), longest!(idle_from!(postgres)));
-    conn.query(OLDEST).bind(Json(licenses)).fetch_all().await
+    const OLDEST: Sql = over_rows!(
+        longest!(idle_from!(sqlite), "held.world"),
+        longest!(idle_from!(postgres), "held.world"),
+        longest!(idle_from!(postgres), first_world!())
+    );
+    batch_rows::query(conn, OLDEST, licenses)?.fetch_all().await
 }
 
 /// Locks the assignments of `seats` in the order in which [`check`] locks them.
@@ -109,7 +113,7 @@ pub async fn lock(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
              and s.world = item.world
          order by s.user_id, s.license_id for update of s"
     );
-    conn.query(LOCK).bind(Json(seats)).run().await
+    batch_rows::query(conn, LOCK, seats)?.run().await
 }
 
 /// Marks floating `seats`, which are locked, as checked at the times in the rows.
@@ -129,28 +133,32 @@ pub async fn hold(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
         };
     }
     const HOLD: Sql = over_rows!(hold!("max", "item.time"), hold!("greatest", checked_at!()));
-    conn.query(HOLD).bind(Json(seats)).run().await
+    batch_rows::query(conn, HOLD, seats)?.run().await
 }
 
 /// Frees those of `seats`, which are locked with their licenses, whose idle time counts from before
 /// the time in their row. Returns how many.
 pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<u64> {
     macro_rules! free {
-        ($idle_from:expr) => {
+        ($lease_is_over:literal) => {
             concat!(
                 "update assignments as s set activation_id = null, activated_at = null,
                      last_checked_at = null, leased_until = null, leased_device = null
                  from item
                  join licenses l on l.id = item.license_id and l.world = item.world
                  where s.user_id = item.user_id and s.license_id = item.license_id
-                     and s.world = item.world and s.activation_id = item.id and ",
-                $idle_from,
-                " < item.time"
+                     and s.world = item.world and s.activation_id = item.id
+                     and s.last_checked_at < item.time and (s.leased_until is null or ",
+                $lease_is_over,
+                ")"
             )
         };
     }
-    const FREE: Sql = over_rows!(free!(idle_from!(sqlite)), free!(idle_from!(postgres)));
-    conn.query(FREE).bind(Json(seats)).execute().await
+    const FREE: Sql = over_rows!(
+        free!("s.leased_until - item.time < l.seat_idle_minutes * 60000"),
+        free!("s.leased_until - item.time < l.seat_idle_minutes * interval '1 minute'")
+    );
+    batch_rows::query(conn, FREE, seats)?.execute().await
 }
 
 /// Returns the earliest time at which a seat of a license can become idle, if that is known.
@@ -172,7 +180,7 @@ pub async fn set_idle_at(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<(
          from item
          where licenses.id = item.id and licenses.world = item.world"
     );
-    conn.query(SET).bind(Json(licenses)).run().await
+    batch_rows::query(conn, SET, licenses)?.run().await
 }
 
 /// Updates the times of the last checks of `seats`. A later time is kept, and so is the time of
@@ -188,7 +196,10 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
              and assignments.world = item.world and assignments.activation_id = item.id
              and assignments.last_checked_at < item.time"
     );
-    conn.query(CHECK).bind(Json(seats)).run().await
+    for seats in by_world(conn, seats.iter().cloned(), BatchRow::world) {
+        batch_rows::query(conn, CHECK, &seats)?.execute().await?;
+    }
+    Ok(())
 }
 
 /// Frees the user's seat on the license. The license is locked, and the user holds a seat.

@@ -3,10 +3,10 @@
 
 use common::{KeyId, Mode, Name, Role, SessionId, Timestamp};
 
+use super::Scope;
 use super::keys::{Hash, KeyWithTenant, select_key};
 use super::table::insert;
-use super::{Scope, delete_portion};
-use crate::db::{Conn, Result, Sql};
+use crate::db::{Conn, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Session {
@@ -154,17 +154,4 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: SessionId) -> Result<bool
         .execute()
         .await?;
     Ok(deleted > 0)
-}
-
-/// Deletes some of the sessions that ended before `now`, in every world. Returns whether more may
-/// remain. Nodes that run this concurrently skip each other's rows.
-pub async fn forget_ended(conn: &mut Conn, now: Timestamp) -> Result<bool> {
-    const ENDED: Sql = Sql::Each {
-        sqlite: "delete from sessions where id in (
-             select id from sessions where expires_at < $1 order by expires_at limit $2)",
-        postgres: "delete from sessions where ctid = any(array(
-             select ctid from sessions where expires_at < $1
-             order by expires_at limit $2 for update skip locked))",
-    };
-    delete_portion(conn, ENDED, now).await
 }

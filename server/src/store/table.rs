@@ -132,7 +132,7 @@ macro_rules! table {
             let row = |id: $id| $crate::store::batch_rows::BatchRow::record(scope, id.uuid());
             let rows: Vec<_> = ids.into_iter().map(row).collect();
             let names: Vec<($id, common::Name)> =
-                conn.query(NAMES).bind(sqlx::types::Json(rows)).fetch_all().await?;
+                $crate::store::batch_rows::query(conn, NAMES, &rows)?.fetch_all().await?;
             Ok(names.into_iter().collect())
         }
     };

@@ -6,7 +6,7 @@ mod read;
 use common::{Features, Timestamp, UserId};
 use sqlx::types::Json;
 
-use super::batch_rows::{BatchRow, over_rows};
+use super::batch_rows::{self, BatchRow, over_rows};
 use crate::db::{Conn, Result, Sql};
 
 pub use read::{
@@ -20,7 +20,7 @@ pub async fn find_products(conn: &mut Conn, products: &[BatchRow<'_>]) -> Result
          join products p on p.id = item.id and p.world = item.world
          order by item.n"
     );
-    let places: Vec<(i64,)> = conn.query(FIND).bind(Json(products)).fetch_all().await?;
+    let places: Vec<(i64,)> = batch_rows::query(conn, FIND, products)?.fetch_all().await?;
     Ok(places.into_iter().map(|(n,)| n).collect())
 }
 
@@ -33,7 +33,7 @@ pub async fn find_features(
         "select item.n, l.features from item
          join licenses l on l.id = item.id and l.world = item.world"
     );
-    conn.query(FIND).bind(Json(licenses)).fetch_all().await
+    batch_rows::query(conn, FIND, licenses)?.fetch_all().await
 }
 
 /// Creates the `users` that do not exist yet, in the given order, and returns the created ones.
@@ -42,14 +42,25 @@ pub async fn insert_users(
     users: &[BatchRow<'_>],
     now: Timestamp,
 ) -> Result<Vec<UserId>> {
+    macro_rules! insert {
+        ($world:literal, $from:literal) => {
+            concat!(
+                "insert into users (world, id, external_id, created_at, updated_at) select ",
+                $world,
+                ", item.id, item.external_id, $2, $2 from ",
+                $from,
+                " order by item.n on conflict (external_id, world) do nothing returning id"
+            )
+        };
+    }
     const INSERT: Sql = over_rows!(
-        "insert into users (world, id, external_id, created_at, updated_at)
-         select world, id, external_id, $2, $2 from item where true order by n
-         on conflict (external_id, world) do nothing
-         returning id"
+        insert!("item.world", "item where true"),
+        insert!("item.world", "item"),
+        // Rows that come from a table of the world are inserted where the world is.
+        insert!("c.world", "item join event_counters c on c.world = item.world")
     );
     let created: Vec<(UserId,)> =
-        conn.query(INSERT).bind(Json(users)).bind(now).fetch_all().await?;
+        batch_rows::query(conn, INSERT, users)?.bind(now).fetch_all().await?;
     Ok(created.into_iter().map(|(id,)| id).collect())
 }
 
@@ -61,5 +72,5 @@ pub async fn lock_licenses(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result
          join licenses l on l.id = item.id and l.world = item.world
          order by l.id for update of l"
     );
-    conn.query(LOCK).bind(Json(licenses)).run().await
+    batch_rows::query(conn, LOCK, licenses)?.run().await
 }

@@ -11,12 +11,13 @@ use super::queue::Handler;
 use super::request::ValidationRequest;
 use super::seat_changes::{SeatChanges, Unlocked, UserOutcome};
 use super::verdict::{Decision, decide};
+use super::worlds::ByWorld;
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot};
-use crate::store::{Scope, phrases};
+use crate::store::{Scope, World, phrases};
 
 /// Maximum number of attempts of a batch. Concurrent changes make it start over.
 const ATTEMPTS: usize = 10;
@@ -49,8 +50,23 @@ impl Handler<Claim> for BatchValidator {
 
     /// Decides the claims in order. When it returns, the changes are on disk.
     async fn handle(&self, claims: &[Claim]) -> std::result::Result<Vec<ValidationResult>, Error> {
+        if !self.db.is_sharded() {
+            return self.write(claims.iter().collect(), None).await;
+        }
+        let by_world = ByWorld::new(claims, claims.iter().map(|claim| claim.scope.world));
+        by_world.handle(|part, world| self.write(part, Some(world)), Err).await
+    }
+}
+
+impl BatchValidator {
+    /// Decides claims, which are of one world if that is given.
+    async fn write(
+        &self,
+        claims: Vec<&Claim>,
+        world: Option<World>,
+    ) -> std::result::Result<Vec<ValidationResult>, Error> {
         let mut plan = BatchPlan::default();
-        for claim in claims {
+        for claim in &claims {
             match claim.license {
                 Some(license) => plan.add_license(license, claim.scope),
                 None if self.may_create(claim).is_ok() => plan.add_user(claim),
@@ -58,7 +74,7 @@ impl Handler<Claim> for BatchValidator {
             }
         }
         for _ in 0..ATTEMPTS {
-            match self.attempt(claims, &mut plan).await {
+            match self.attempt(&claims, world, &mut plan).await {
                 Ok(Some(answers)) => return Ok(answers),
                 Ok(None) => {}
                 Err(error) if is_collision(&error) => {}
@@ -71,9 +87,7 @@ impl Handler<Claim> for BatchValidator {
         });
         Err(Error::Unavailable)
     }
-}
 
-impl BatchValidator {
     fn may_create(&self, claim: &Claim) -> std::result::Result<(), Error> {
         self.gate.admit_new_user(claim.key, &claim.request.user, &claim.request.caller)
     }
@@ -82,11 +96,12 @@ impl BatchValidator {
     /// the plan, writes nothing and returns `None`.
     async fn attempt<'a>(
         &self,
-        claims: &'a [Claim],
+        claims: &[&'a Claim],
+        world: Option<World>,
         plan: &mut BatchPlan<'a>,
     ) -> Result<Option<Vec<ValidationResult>>> {
-        let mut query = BatchQuery::default();
-        let add = |claim: &'a Claim| query.add(claim.request.key, &claim.request.user);
+        let mut query = BatchQuery::of(world);
+        let add = |claim: &&'a Claim| query.add(claim.request.key, &claim.request.user);
         let slots: Vec<_> = claims.iter().map(add).collect();
         let mut tx = self.db.begin().await?;
         let now = Timestamp::now();

@@ -13,8 +13,8 @@ use common::{ExternalId, LicenseId, Open, Reason, RefusalId, Timestamp, UserRefu
 use parking_lot::Mutex;
 
 use crate::db::{Db, Result};
-use crate::store::Scope;
 use crate::store::outcomes::{self, OutcomeCount};
+use crate::store::{Scope, retention};
 
 /// Maximum number of unwritten counts: five outcomes for 10,000 worlds. Outcomes of further worlds
 /// are not counted.
@@ -83,12 +83,11 @@ impl OutcomeCounts {
     }
 }
 
-/// Deletes outcomes older than [`RETENTION`] in batches. Other writers can go in between.
+/// Deletes outcomes older than [`RETENTION`].
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
     let since = now.plus(-RETENTION);
-    while outcomes::forget_old_counts(&mut db.write().await?, since).await? {}
-    while outcomes::forget_old_refusals(&mut db.write().await?, since).await? {}
-    Ok(())
+    retention::delete_old(db, retention::OUTCOMES, since).await?;
+    retention::delete_old(db, retention::REFUSALS, since).await
 }
 
 /// Refusals in one world, in one hour, for one reason.

@@ -3,10 +3,14 @@
 //! more requests arrive, the more of them share the cost. If several batches may run in parallel,
 //! another one starts only when many requests wait, so that batches stay large.
 //!
+//! On a sharded database, a batch is of one tenant, and a tenant has one batch at a time: one whose
+//! server does not respond delays no other.
+//!
 //! Tenants, and the keys of a tenant, are served round-robin (see [`fair`](crate::fair)). Batches are
 //! limited in size and cost, so that expensive requests of one tenant do not delay others. The caller
 //! limits how long it waits.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -59,12 +63,25 @@ pub trait Handler<Q>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Self::Answer>, Error>> + Send;
 }
 
+/// The batches of a queue that run in parallel.
+#[derive(Clone, Copy)]
+pub struct Batches {
+    pub most: usize,
+    /// Whether a batch is of one tenant, which has no other at that time.
+    pub per_tenant: bool,
+}
+
 /// Takes note of the outcome of each call of [`Handler::handle`], timeouts included.
 pub type Note = Arc<dyn Fn(Result<(), &Error>) + Send + Sync>;
 
+/// Tenant whose requests wait. `None` for keys whose tenant is not known yet.
+type Lane = Option<TenantId>;
+
 /// State that the sending end of the queue and its workers share.
 struct Queue<Q, A> {
-    waiting: Mutex<FairQueue<Option<TenantId>, Hash, QueuedRequest<Q, A>>>,
+    waiting: Mutex<FairQueue<Lane, Hash, QueuedRequest<Q, A>>>,
+    /// If a batch is of one lane: the lanes with a running batch.
+    busy: Option<Mutex<HashSet<Lane>>>,
     arrived: Notify,
     closed: AtomicBool,
     /// Number of running batches. It grows only under the lock of `waiting`.
@@ -94,20 +111,21 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> BatchQueue<Q, A> {
     /// Starts the workers, one for each batch that may run in parallel.
     pub fn start(
         name: &'static str,
-        max_batches: usize,
+        Batches { most, per_tenant }: Batches,
         metrics: &Arc<Metrics>,
         handler: &Arc<impl Handler<Q, Answer = A>>,
         note: &Note,
     ) -> (Self, JoinHandle<()>) {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(FairQueue::new(MAX_WAITING)),
+            busy: per_tenant.then(Mutex::default),
             arrived: Notify::new(),
             closed: AtomicBool::new(false),
             running: AtomicUsize::new(0),
         });
         let open = Self(Arc::new(Open(queue.clone())));
         let mut workers = JoinSet::new();
-        for _ in 0..max_batches {
+        for _ in 0..most {
             let (queue, metrics) = (queue.clone(), metrics.clone());
             let (handler, note) = (handler.clone(), note.clone());
             workers.spawn(supervise(name, metrics.clone(), move || {
@@ -143,22 +161,35 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> BatchQueue<Q, A> {
 impl<Q, A> Queue<Q, A> {
     /// Takes the next batch. `None` if no request waits, or too few for another batch in parallel.
     /// Drops requests whose callers have disconnected.
-    fn take(&self) -> Option<(Vec<QueuedRequest<Q, A>>, RunningBatch<'_>)> {
+    fn take(&self) -> Option<(Vec<QueuedRequest<Q, A>>, RunningBatch<'_, Q, A>)> {
         let mut waiting = self.waiting.lock();
-        if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {
+        let mut busy = self.busy.as_ref().map(Mutex::lock);
+        let is_enough = waiting.len() >= GOOD_BATCH || busy.is_some();
+        if self.running.load(Ordering::Acquire) > 0 && !is_enough {
             return None;
         }
-        let (mut batch, mut cost) = (Vec::new(), 0);
+        let (mut batch, mut cost, mut lane) = (Vec::new(), 0, None);
         let max_size = match waiting.sharers() {
             0 | 1 => MAX_BATCH,
             sharers => MAX_BATCH.min(sharers * MAX_SHARED),
         };
         while batch.len() < max_size && cost < MAX_BATCH_COST {
-            let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
+            let may_serve = |other: &Lane| match (&busy, lane) {
+                (None, _) => true,
+                (Some(busy), None) => !busy.contains(other),
+                (Some(_), Some(lane)) => *other == lane,
+            };
+            let next = waiting.pop_from(may_serve, |next| next.reply.is_closed());
+            let Some((of, next)) = next else { break };
+            lane = Some(of);
             cost += next.cost;
             batch.push(next);
         }
-        (!batch.is_empty()).then(|| (batch, RunningBatch::begin(&self.running)))
+        let lane = lane?;
+        if let Some(busy) = &mut busy {
+            busy.insert(lane);
+        }
+        Some((batch, RunningBatch::begin(self, lane)))
     }
 }
 
@@ -223,18 +254,22 @@ impl BatchMetrics {
 }
 
 /// A running batch, which ends when this is dropped.
-struct RunningBatch<'a>(&'a AtomicUsize);
+struct RunningBatch<'a, Q, A>(&'a Queue<Q, A>, Lane);
 
-impl<'a> RunningBatch<'a> {
-    fn begin(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(count)
+impl<'a, Q, A> RunningBatch<'a, Q, A> {
+    fn begin(queue: &'a Queue<Q, A>, lane: Lane) -> Self {
+        queue.running.fetch_add(1, Ordering::AcqRel);
+        Self(queue, lane)
     }
 }
 
-impl Drop for RunningBatch<'_> {
+impl<Q, A> Drop for RunningBatch<'_, Q, A> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let Self(queue, lane) = self;
+        queue.running.fetch_sub(1, Ordering::AcqRel);
+        if let Some(busy) = &queue.busy {
+            busy.lock().remove(lane);
+        }
     }
 }
 

@@ -12,9 +12,10 @@ use super::idle::must_be_written;
 use super::queue::Handler;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
+use super::worlds::ByWorld;
 use crate::error::Error;
-use crate::store::Scope;
 use crate::store::validations::{self, BatchHit, BatchQuery};
+use crate::store::{Scope, World};
 
 /// Result of a request in a batch that only reads.
 pub enum Read {
@@ -28,17 +29,33 @@ impl Handler<ValidationRequest> for BatchValidator {
 
     /// Decides the requests that need no write.
     async fn handle(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
-        let mut query = BatchQuery::default();
+        if !self.db.is_sharded() {
+            return self.read(requests.iter().collect(), None).await;
+        }
+        let by_world = ByWorld::new(requests, self.worlds(requests).await?);
+        let failed = |error| Read::Answered(Err(error));
+        by_world.handle(|part, world| self.read(part, Some(world)), failed).await
+    }
+}
+
+impl BatchValidator {
+    /// Decides requests whose keys are of one world, if that is given.
+    async fn read(
+        &self,
+        requests: Vec<&ValidationRequest>,
+        world: Option<World>,
+    ) -> Result<Vec<Read>, Error> {
+        let mut query = BatchQuery::of(world);
         let slots: Vec<_> =
             requests.iter().map(|request| query.add(request.key, &request.user)).collect();
         let mut conn = self.db.read_for_validations().await?;
         let now = Timestamp::now();
         let found = validations::find(&mut conn, &query).await?;
         let mut admitted = Vec::with_capacity(requests.len());
-        for (request, slot) in requests.iter().zip(slots) {
+        for (request, slot) in requests.into_iter().zip(slots) {
             let hit = found.get(&slot);
             if let Some(BatchHit { auth, user }) = hit {
-                self.gate.hints.observe(&request.key, auth.scope.tenant, user.licenses.len());
+                self.gate.hints.observe(&request.key, auth.scope, user.licenses.len());
             }
             admitted.push(self.admit(request, hit, now));
         }

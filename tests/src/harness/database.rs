@@ -14,6 +14,15 @@ use tokio::sync::OnceCell;
 /// Chooses the PostgreSQL server on which the tests make their databases. Without it, SQLite.
 const SERVER: &str = "LICD_TEST_DATABASE_URL";
 
+/// With a value, licd takes the databases for sharded ones, and sends the statements for those. They
+/// run on any PostgreSQL.
+const SHARDED: &str = "LICD_TEST_SHARDED";
+
+/// Stands in for the catalog of the extension, in which all tables are distributed.
+const CATALOG: &str = "create table pg_dist_partition as
+    select cast(oid as regclass) as logicalrelid from pg_class
+    where relkind = 'r' and relnamespace = cast('public' as regnamespace)";
+
 /// A database with licd's schema and nothing in it.
 pub struct TestDatabase {
     pub url: String,
@@ -109,7 +118,9 @@ async fn template() -> &'static str {
     TEMPLATE
         .get_or_init(async || {
             let server = std::env::var(SERVER).unwrap();
-            let name = format!("licd_template_{}", fingerprint());
+            let is_sharded = std::env::var(SHARDED).is_ok();
+            let kind = if is_sharded { "_sharded" } else { "" };
+            let name = format!("licd_template_{}{kind}", fingerprint());
             let mut conn = connect(&server).await;
             // Another run on the same server may be about to make it too.
             sqlx::query("select pg_advisory_lock(7357)").execute(&mut conn).await.unwrap();
@@ -122,6 +133,9 @@ async fn template() -> &'static str {
                 run(&server, &format!("create database {draft}")).await;
                 let url: DatabaseUrl = beside(&server, &draft).parse().unwrap();
                 Db::open(&url).await.unwrap().close().await;
+                if is_sharded {
+                    run(&beside(&server, &draft), CATALOG).await;
+                }
                 run(&server, &format!("alter database {draft} rename to {name}")).await;
             }
             conn.close().await.unwrap();

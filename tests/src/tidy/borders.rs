@@ -75,7 +75,7 @@ pub const ROOMS: [(&str, &[&str]); 16] = [
     ("validation", &["auth::*", "db::*", "events::*", "store::*"]),
     ("delivery", &["db", "events::*", "store::*"]),
     ("auth", &["db", "store::*"]),
-    ("events", &["db::*", "store", "store::events"]),
+    ("events", &["db::*", "store", "store::batch_rows", "store::events", "store::keys"]),
     ("store", &["db::*"]),
     ("db", &[]),
     ("background", &["auth::*", "db", "delivery::sender", "http::*", "ops::*", "validation::*"]),
@@ -338,6 +338,8 @@ fn store_functions_take_their_scope() {
         "worlds::rewrite_first",
         // A key is what the scope is known from.
         "keys::find_by_hash",
+        "keys::names",
+        "keys::scopes",
         "sessions::find_by_hash",
         "validations/read::find",
         "keys::touch",
@@ -370,14 +372,8 @@ fn store_functions_take_their_scope() {
         "webhooks/sending::states",
         // One key seals in all worlds.
         "sealed::any",
-        // Old answers, uses, events and outcomes are forgotten in all scopes alike.
-        "events::forget_old",
-        "idempotency::forget_old",
-        "key_uses::forget_old",
-        "outcomes::forget_old_counts",
-        "outcomes::forget_old_refusals",
-        "sessions::forget_ended",
-        "webhooks/sending::forget_old",
+        // Old rows are deleted in all worlds alike.
+        "retention::delete_old",
     ];
     let whole_databases = |place: &str| place.starts_with("copy") || place.starts_with("backup");
     let findings: Vec<String> = store_functions(&sources())

@@ -52,6 +52,12 @@ fn faults(sql: &str) -> Vec<&'static str> {
     if !changed.is_empty() && (slow || fills) {
         faults.push("nothing slow is in the step of an `alter table`");
     }
+    let is_nameless = |it: &String| {
+        it.contains("add column") && it.contains(" check (") && !it.contains("constraint ")
+    };
+    if statements.iter().any(is_nameless) {
+        faults.push("a check of an added column has a name, or a sharded database refuses it");
+    }
     faults
 }
 
@@ -88,6 +94,8 @@ fn the_rule_finds_what_holds_up_nodes() {
         ),
         ("alter table keys add column x integer; update keys set x = 1;", 1),
         ("alter table keys add column x timestamptz default now();", 1),
+        ("alter table keys add column x integer check (x > 0);", 1),
+        ("alter table keys add column x integer constraint x_positive check (x > 0);", 0),
     ] {
         assert_eq!(faults(sql).len(), count, "{sql}: {:?}", faults(sql));
     }

@@ -14,12 +14,14 @@ use sqlx::{ColumnIndex, Decode, FromRow, Type};
 use uuid::Uuid;
 
 use crate::db::{Conn, Result, Sql};
-use crate::store::Scope;
 use crate::store::keys::{Hash, KeyAuth, hex};
+use crate::store::{Scope, World};
 
 /// The keys of a batch with their users, each key once and each of its users once.
 #[derive(Default)]
 pub struct BatchQuery<'a> {
+    /// The world of all keys, on a sharded database.
+    world: Option<World>,
     keys: Vec<(String, Vec<&'a ExternalId>)>,
     key_at: HashMap<Hash, usize>,
     user_at: HashMap<(usize, &'a ExternalId), usize>,
@@ -33,6 +35,10 @@ pub struct BatchSlot {
 }
 
 impl<'a> BatchQuery<'a> {
+    pub fn of(world: Option<World>) -> Self {
+        Self { world, ..Self::default() }
+    }
+
     pub fn add(&mut self, key: Hash, user: &'a ExternalId) -> BatchSlot {
         let keys = &mut self.keys;
         let key = *self.key_at.entry(key).or_insert_with(|| {
@@ -313,6 +319,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
              join keys k on k.hash = unhex(asked_key.value ->> 0)
              join json_each(asked_key.value, '$[1]') asked_user ",
             joins!("asked_user.value"),
+            "where k.world = $2 or $2 is null"
         ),
         postgres: concat!(
             "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
@@ -331,10 +338,12 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
              cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
                  with ordinality as asked_user (value, n) ",
             joins!("asked_user.value collate \"C\""),
-            "order by key_at, user_at, s.place, s.id"
+            "where k.world = $2 or $2 is null
+             order by key_at, user_at, s.place, s.id"
         ),
     };
-    let rows = conn.query(FIND).bind(Json(&batch.keys)).fetch_packed::<HitRow, Packed>().await?;
+    let query = conn.query(FIND).bind(Json(&batch.keys)).bind(batch.world);
+    let rows = query.fetch_packed::<HitRow, Packed>().await?;
     let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
     let mut auth = None;
     for row in rows {

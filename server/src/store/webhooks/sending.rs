@@ -6,8 +6,9 @@ use sqlx::types::Json;
 
 use super::{DeliveryState, StoredWebhook, columns};
 use crate::db::{Conn, Result, Sql};
+use crate::store::batch_rows::by_world;
 use crate::store::table::insert;
-use crate::store::{Scope, delete_portion};
+use crate::store::{Scope, World};
 
 /// Maximum number of stored failures of a webhook: of events that licd retries, and of events that it
 /// has given up.
@@ -77,33 +78,44 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueW
 /// they may have changed since [`due`] found them.
 pub async fn claim(
     tx: &mut Conn,
-    webhooks: &[WebhookId],
+    webhooks: &[(World, WebhookId)],
     (claim, now, until): (i64, Timestamp, Timestamp),
 ) -> Result<Vec<DueWebhook>> {
     const CLAIM: Sql = Sql::Each {
         sqlite: "update webhooks set claim = $1, claimed_until = $2
                  where disabled_at is null and (claimed_until is null or claimed_until < $3)
-                     and id in (select unhex(value) from json_each($4))",
+                     and id in (select unhex(value) from json_each($4))
+                     and (world = $5 or $5 is null)",
         postgres: "update webhooks set claim = $1,
                        claimed_until = date_trunc('milliseconds', statement_timestamp()) + ($2 - $3)
-                   where (id, world) in (
+                   where (world = $5 or $5 is null) and (id, world) in (
                        select id, world from webhooks
-                       where disabled_at is null
+                       where disabled_at is null and (world = $5 or $5 is null)
                            and (claimed_until is null or claimed_until < statement_timestamp())
                            and id in (select cast(value as uuid)
                                from jsonb_array_elements_text($4))
                        for update skip locked)",
     };
     const CLAIMED: Sql = Sql::Each {
-        sqlite: select_due!("w.claim = $1 and w.id in (select unhex(value) from json_each($2))"),
+        sqlite: select_due!(
+            "w.claim = $1 and w.id in (select unhex(value) from json_each($2))
+                 and (w.world = $3 or $3 is null)"
+        ),
         postgres: select_due!(
             "w.claim = $1 and w.id in (select cast(value as uuid)
-                 from jsonb_array_elements_text($2))"
+                 from jsonb_array_elements_text($2)) and (w.world = $3 or $3 is null)"
         ),
     };
-    let ids = Json(webhooks.iter().map(|id| id.uuid().simple()).collect::<Vec<_>>());
-    tx.query(CLAIM).bind(claim).bind(until).bind(now).bind(&ids).execute().await?;
-    tx.query(CLAIMED).bind(claim).bind(&ids).fetch_all().await
+    let mut claimed = Vec::new();
+    for group in by_world(tx, webhooks, |(world, _)| *world) {
+        let world = tx.is_sharded().then(|| group[0].0);
+        let ids = Json(group.iter().map(|(_, id)| id.uuid().simple()).collect::<Vec<_>>());
+        let update = tx.query(CLAIM).bind(claim).bind(until).bind(now).bind(&ids).bind(world);
+        update.execute().await?;
+        let query = tx.query(CLAIMED).bind(claim).bind(&ids).bind(world);
+        claimed.extend(query.fetch_all::<DueWebhook>().await?);
+    }
+    Ok(claimed)
 }
 
 /// Returns whether a claim is still valid. A change of the webhook ends it.
@@ -303,13 +315,4 @@ pub async fn delete_excess_failures(conn: &mut Conn, scope: Scope, id: WebhookId
         .await?;
     }
     Ok(())
-}
-
-/// Deletes a batch of failures before a time in all worlds. Returns whether more may remain.
-pub async fn forget_old(conn: &mut Conn, before: Timestamp) -> Result<bool> {
-    const FORGET: Sql = Sql::Both(
-        "delete from webhook_failures where (id, world) in (
-             select id, world from webhook_failures where at < $1 order by at limit $2)",
-    );
-    delete_portion(conn, FORGET, before).await
 }

@@ -15,10 +15,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::{
-    BatchQueue, Handler, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Note, Placement,
+    BatchQueue, Batches, Handler, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Note,
+    Placement,
 };
 use crate::error::Error;
 
+/// One batch at a time, of all tenants.
+const ONE: Batches = Batches { most: 1, per_tenant: false };
 /// The placement of requests that share a key.
 const PLACE: Placement = Placement { tenant: None, key: [0; 32], cost: 1 };
 
@@ -70,6 +73,10 @@ impl Handler<Arc<()>> for Silent {
 impl Held {
     /// Starts a queue. `verdict` decides whether a batch succeeds.
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
+        Self::start_with(ONE, verdict)
+    }
+
+    fn start_with(most: Batches, verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (batches, ends) = (Arc::<Mutex<Vec<Vec<usize>>>>::default(), Arc::default());
         let noted: Arc<Mutex<Vec<Result<(), Error>>>> = Arc::clone(&ends);
@@ -77,7 +84,7 @@ impl Held {
         let (allowed_by, tells) = (allowed.clone(), begun.clone());
         let echo = Echo { verdict, allowed: allowed_by, begun: tells, batches: batches.clone() };
         let (batcher, worker) =
-            BatchQueue::start("reads", 1, &Arc::default(), &Arc::new(echo), &note);
+            BatchQueue::start("reads", most, &Arc::default(), &Arc::new(echo), &note);
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
@@ -92,8 +99,12 @@ impl Held {
 
     /// Submits a request with a key of its own.
     fn submit(&self, request: usize) -> Asking<usize> {
+        self.submit_at(PLACE, request)
+    }
+
+    fn submit_at(&self, place: Placement, request: usize) -> Asking<usize> {
         let batcher = self.batcher.clone();
-        Box::pin(async move { batcher.submit(PLACE, request).await })
+        Box::pin(async move { batcher.submit(place, request).await })
     }
 
     /// Submits requests, all of which wait.
@@ -161,7 +172,7 @@ async fn a_request_beyond_the_limit_is_refused_immediately() {
 async fn refused_requests_leave_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
     let (silent, note): (_, Note) = (Arc::new(Silent(begun.clone())), Arc::new(|_| {}));
-    let (batcher, _worker) = BatchQueue::start("reads", 1, &Arc::default(), &silent, &note);
+    let (batcher, _worker) = BatchQueue::start("reads", ONE, &Arc::default(), &silent, &note);
     let request = Arc::new(());
     let submit = || -> Asking<()> {
         let (batcher, request) = (batcher.clone(), request.clone());
@@ -299,8 +310,7 @@ async fn a_batch_that_is_shared_is_shorter() {
 async fn a_batch_shared_with(other: Placement) {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let mut waiting = held.queue(0..MAX_BATCH);
-    let batcher = held.batcher.clone();
-    waiting.push(Box::pin(async move { batcher.submit(other, 7777).await }));
+    waiting.push(held.submit_at(other, 7777));
     assert!(waiting.iter_mut().all(is_waiting));
     held.release();
     first.await.unwrap();
@@ -310,6 +320,26 @@ async fn a_batch_shared_with(other: Placement) {
     assert_eq!(batches[2].len(), MAX_BATCH + 1 - 2 * MAX_SHARED, "only one tenant waits again");
 }
 
+/// A tenant whose batch does not end has no other, and no other tenant waits for it.
+#[tokio::test]
+async fn a_tenant_has_one_batch_at_a_time_on_a_sharded_database() {
+    let held = Held::start_with(Batches { most: 2, per_tenant: true }, |_| Ok(()));
+    let [one, other] = [1, 2].map(|_| Some(TenantId::new(Timestamp::now())));
+    let submit = |tenant, n| held.submit_at(Placement { tenant, ..PLACE }, n);
+    let mut first = submit(one, 1);
+    assert!(is_waiting(&mut first));
+    held.begun.acquire().await.unwrap().forget();
+    let mut waiting = [(one, 2), (other, 3), (one, 4), (other, 5)].map(|(it, n)| submit(it, n));
+    assert!(waiting.iter_mut().all(is_waiting));
+    // Another worker takes what it may, while the first batch has not ended.
+    held.begun.acquire().await.unwrap().forget();
+    assert_eq!(held.batches(), [vec![1], vec![3, 5]]);
+    held.release();
+    first.await.unwrap();
+    answers(waiting.into()).await;
+    assert_eq!(held.batches(), [vec![1], vec![3, 5], vec![2, 4]]);
+}
+
 /// A batch of costly requests is small, so that it ends soon.
 #[tokio::test]
 async fn a_batch_has_a_maximum_cost() {
@@ -317,8 +347,7 @@ async fn a_batch_has_a_maximum_cost() {
     let cost = MAX_BATCH_COST / 4;
     let mut waiting: Vec<Asking<usize>> = Vec::new();
     for n in 0..6 {
-        let batcher = held.batcher.clone();
-        waiting.push(Box::pin(async move { batcher.submit(Placement { cost, ..PLACE }, n).await }));
+        waiting.push(held.submit_at(Placement { cost, ..PLACE }, n));
     }
     assert!(waiting.iter_mut().all(is_waiting));
     held.release();

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tower::Service;
 
 use super::super::{BatchQueue, Handler, MAX_WAITING, Note, Placement};
+use super::ONE;
 use crate::auth::gate::{CallerInfo, hash};
 use crate::config::Config;
 use crate::db::Db;
@@ -78,7 +79,7 @@ impl Held {
         let note: Note = Arc::new(|_| {});
         let waiting = Waiting { validator, allowed: allowed.clone(), begun: begun.clone() };
         let (validations, _) =
-            BatchQueue::start("reads", 1, &app.metrics, &Arc::new(waiting), &note);
+            BatchQueue::start("reads", ONE, &app.metrics, &Arc::new(waiting), &note);
         Arc::get_mut(&mut app.0).unwrap().validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
