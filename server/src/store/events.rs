@@ -57,80 +57,81 @@ pub async fn advance(conn: &mut Conn, world: World, count: i64) -> Result<i64> {
     Ok(last)
 }
 
+macro_rules! insert {
+    ($item:expr) => {
+        insert!(
+            $item,
+            "world",
+            "coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key))",
+            "item"
+        )
+    };
+    ($item:expr, $world:literal, $name:literal, $from:literal) => {
+        concat!(
+            "with item as (",
+            $item,
+            ")
+             insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
+                 actor_session, actor_name, subject_type, subject_id, external_id, related,
+                 object, previous, request_id, reason)
+             select ",
+            $world,
+            ", sequence, id, event_type, $2, actor_type, actor_key, actor_session, ",
+            $name,
+            ", subject_type, subject_id, external_id, related, object, previous, request_id,
+                 reason
+             from ",
+            $from,
+            " order by n"
+        )
+    };
+}
+macro_rules! item {
+    ($where:literal) => {
+        concat!(
+            "select n, cast(value #>> '{0,0}' as integer) as world,
+                 cast(value #>> '{0,1}' as bigint) as sequence,
+                 cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
+                 value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
+                 value #>> '{1,2}' as actor_name,
+                 cast(value #>> '{1,3}' as uuid) as actor_session,
+                 value #>> '{2,0}' as subject_type,
+                 value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
+                 cast(value #>> '{3,0}' as json) as related,
+                 cast(value #>> '{3,1}' as json) as object,
+                 cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id,
+                 value #>> '{3,4}' as reason
+             from jsonb_array_elements($1) with ordinality as element (value, n) ",
+            $where
+        )
+    };
+}
+const INSERT: Sql = Sql::Three {
+    sqlite: insert!(
+        "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
+             unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
+             value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_key,
+             value ->> '$[1][2]' as actor_name, unhex(value ->> '$[1][3]') as actor_session,
+             value ->> '$[2][0]' as subject_type,
+             value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
+             value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
+             value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id,
+             value ->> '$[3][4]' as reason
+         from json_each($1)"
+    ),
+    postgres: insert!(item!("")),
+    // Rows that come from a table of the world are inserted where the world is.
+    sharded: insert!(
+        item!("where cast(value #>> '{0,0}' as integer) = cast($1 #>> '{0,0,0}' as integer)"),
+        "c.world",
+        "actor_name",
+        "item join event_counters c on c.world = item.world"
+    ),
+};
+
 /// Stores `events`. If the name of a key is not given, the stored one is used; on a sharded database
 /// it must be given, and all events are of one world.
 pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) -> Result<()> {
-    macro_rules! insert {
-        ($item:expr) => {
-            insert!(
-                $item,
-                "world",
-                "coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key))",
-                "item"
-            )
-        };
-        ($item:expr, $world:literal, $name:literal, $from:literal) => {
-            concat!(
-                "with item as (",
-                $item,
-                ")
-                 insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
-                     actor_session, actor_name, subject_type, subject_id, external_id, related,
-                     object, previous, request_id, reason)
-                 select ",
-                $world,
-                ", sequence, id, event_type, $2, actor_type, actor_key, actor_session, ",
-                $name,
-                ", subject_type, subject_id, external_id, related, object, previous, request_id,
-                     reason
-                 from ",
-                $from,
-                " order by n"
-            )
-        };
-    }
-    macro_rules! item {
-        ($where:literal) => {
-            concat!(
-                "select n, cast(value #>> '{0,0}' as integer) as world,
-                     cast(value #>> '{0,1}' as bigint) as sequence,
-                     cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
-                     value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
-                     value #>> '{1,2}' as actor_name,
-                     cast(value #>> '{1,3}' as uuid) as actor_session,
-                     value #>> '{2,0}' as subject_type,
-                     value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
-                     cast(value #>> '{3,0}' as json) as related,
-                     cast(value #>> '{3,1}' as json) as object,
-                     cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id,
-                     value #>> '{3,4}' as reason
-                 from jsonb_array_elements($1) with ordinality as element (value, n) ",
-                $where
-            )
-        };
-    }
-    const INSERT: Sql = Sql::Three {
-        sqlite: insert!(
-            "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
-                 unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
-                 value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_key,
-                 value ->> '$[1][2]' as actor_name, unhex(value ->> '$[1][3]') as actor_session,
-                 value ->> '$[2][0]' as subject_type,
-                 value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
-                 value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
-                 value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id,
-                 value ->> '$[3][4]' as reason
-             from json_each($1)"
-        ),
-        postgres: insert!(item!("")),
-        // Rows that come from a table of the world are inserted where the world is.
-        sharded: insert!(
-            item!("where cast(value #>> '{0,0}' as integer) = cast($1 #>> '{0,0,0}' as integer)"),
-            "c.world",
-            "actor_name",
-            "item join event_counters c on c.world = item.world"
-        ),
-    };
     conn.query(INSERT).bind(Json(events)).bind(now).run().await
 }
 

@@ -77,6 +77,9 @@ pub type Note = Arc<dyn Fn(Result<(), &Error>) + Send + Sync>;
 /// Tenant whose requests wait. `None` for keys whose tenant is not known yet.
 type Lane = Option<TenantId>;
 
+/// The requests of a batch, which runs until the second part is dropped.
+type Batch<'a, Q, A> = (Vec<QueuedRequest<Q, A>>, RunningBatch<'a, Q, A>);
+
 /// State that the sending end of the queue and its workers share.
 struct Queue<Q, A> {
     waiting: Mutex<FairQueue<Lane, Hash, QueuedRequest<Q, A>>>,
@@ -161,7 +164,7 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> BatchQueue<Q, A> {
 impl<Q, A> Queue<Q, A> {
     /// Takes the next batch. `None` if no request waits, or too few for another batch in parallel.
     /// Drops requests whose callers have disconnected.
-    fn take(&self) -> Option<(Vec<QueuedRequest<Q, A>>, RunningBatch<'_, Q, A>)> {
+    fn take(&self) -> Option<Batch<'_, Q, A>> {
         let mut waiting = self.waiting.lock();
         let mut busy = self.busy.as_ref().map(Mutex::lock);
         let is_enough = waiting.len() >= GOOD_BATCH || busy.is_some();

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use common::{
     Activation, ActivationId, ExpiresInDays, ExternalId, Features, GraceDays, License, LicenseId,
-    LicenseKeyId, MaxLeaseSeconds, MaxSeats, Mode, Name, PlanTerms, Role, SeatIdleMinutes, Status,
-    Terms, Timestamp, UserId,
+    MaxLeaseSeconds, MaxSeats, Mode, PlanTerms, Role, SeatIdleMinutes, Status, Terms, Timestamp,
+    UserId,
 };
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -292,56 +292,57 @@ macro_rules! joins {
     };
 }
 
+const FIND: Sql = Sql::Each {
+    sqlite: concat!(
+        "select '[' || coalesce(group_concat(
+             json_array(
+                 json_array(asked_key.key, asked_user.key),
+                 iif(asked_user.key > 0, null, json_array(hex(k.id), k.world,
+                     hex(w.tenant_id), w.mode, k.role, k.expires_at, k.revoked_at)),
+                 iif(u.id is null, null, hex(u.id)),
+                 iif(l.id is null, null, json_array(json_array(hex(l.id), hex(l.product_id),
+                     hex(l.plan_id), l.status, l.max_seats, l.expires_at,
+                     iif(octet_length(l.features) <= 256, json(l.features), null),
+                     l.created_at, l.updated_at), l.seats_used,
+                     iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days,
+                         l.max_lease_seconds) is null, null,
+                         json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
+                             l.max_lease_seconds, l.seats_idle_at)), s.place)),
+                 iif(s.activation_id is null, null, json_array(hex(s.activation_id),
+                     s.activated_at, s.last_checked_at))
+             ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
+         from json_each($1) asked_key
+         join keys k on k.hash = unhex(asked_key.value ->> 0)
+         join json_each(asked_key.value, '$[1]') asked_user ",
+        joins!("asked_user.value"),
+        "where k.world = $2 or $2 is null"
+    ),
+    postgres: concat!(
+        "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
+             k.id as key_id, k.world, w.tenant_id, w.mode, k.role,
+             k.expires_at as key_expires_at, k.revoked_at, u.id as user_id, l.id, l.product_id,
+             l.plan_id, l.status, l.max_seats, l.seats_used, l.expires_at, l.created_at,
+             l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
+             l.max_lease_seconds, l.seats_idle_at,
+             case when pg_column_size(l.features) <= 256 then l.features else '[]' end
+                 as features,
+             pg_column_size(l.features) > 256 as features_omitted,
+             s.activation_id, s.activated_at, s.last_checked_at, s.place < 0 as is_put_first,
+             pg_is_in_recovery() as is_of_standby
+         from jsonb_array_elements($1) with ordinality as asked_key (value, n)
+         join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
+         cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
+             with ordinality as asked_user (value, n) ",
+        joins!("asked_user.value collate \"C\""),
+        "where k.world = $2 or $2 is null
+         order by key_at, user_at, s.place, s.id"
+    ),
+};
+
 /// Finds the keys, users and licenses of a batch, without long lists of features (over 256 bytes):
 /// a user may have many licenses, and only the features of the selected one are returned. Unknown
 /// keys have no entry in the result. Fails on a standby, which may not have received a revocation.
 pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
-    const FIND: Sql = Sql::Each {
-        sqlite: concat!(
-            "select '[' || coalesce(group_concat(
-                 json_array(
-                     json_array(asked_key.key, asked_user.key),
-                     iif(asked_user.key > 0, null, json_array(hex(k.id), k.world,
-                         hex(w.tenant_id), w.mode, k.role, k.expires_at, k.revoked_at)),
-                     iif(u.id is null, null, hex(u.id)),
-                     iif(l.id is null, null, json_array(json_array(hex(l.id), hex(l.product_id),
-                         hex(l.plan_id), l.status, l.max_seats, l.expires_at,
-                         iif(octet_length(l.features) <= 256, json(l.features), null),
-                         l.created_at, l.updated_at), l.seats_used,
-                         iif(coalesce(l.seat_idle_minutes, l.grace_days, l.pending_days,
-                             l.max_lease_seconds) is null, null,
-                             json_array(l.seat_idle_minutes, l.grace_days, l.pending_days,
-                                 l.max_lease_seconds, l.seats_idle_at)), s.place)),
-                     iif(s.activation_id is null, null, json_array(hex(s.activation_id),
-                         s.activated_at, s.last_checked_at))
-                 ) order by asked_key.key, asked_user.key, s.place, s.id), '') || ']'
-             from json_each($1) asked_key
-             join keys k on k.hash = unhex(asked_key.value ->> 0)
-             join json_each(asked_key.value, '$[1]') asked_user ",
-            joins!("asked_user.value"),
-            "where k.world = $2 or $2 is null"
-        ),
-        postgres: concat!(
-            "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
-                 k.id as key_id, k.world, w.tenant_id, w.mode, k.role,
-                 k.expires_at as key_expires_at, k.revoked_at, u.id as user_id, l.id, l.product_id,
-                 l.plan_id, l.status, l.max_seats, l.seats_used, l.expires_at, l.created_at,
-                 l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
-                 l.max_lease_seconds, l.seats_idle_at,
-                 case when pg_column_size(l.features) <= 256 then l.features else '[]' end
-                     as features,
-                 pg_column_size(l.features) > 256 as features_omitted,
-                 s.activation_id, s.activated_at, s.last_checked_at, s.place < 0 as is_put_first,
-                 pg_is_in_recovery() as is_of_standby
-             from jsonb_array_elements($1) with ordinality as asked_key (value, n)
-             join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
-             cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
-                 with ordinality as asked_user (value, n) ",
-            joins!("asked_user.value collate \"C\""),
-            "where k.world = $2 or $2 is null
-             order by key_at, user_at, s.place, s.id"
-        ),
-    };
     let query = conn.query(FIND).bind(Json(&batch.keys)).bind(batch.world);
     let rows = query.fetch_packed::<HitRow, Packed>().await?;
     let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
@@ -355,46 +356,6 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
         let user = UserLicenses { id: row.user_id, licenses: Vec::new() };
         let hit = found.entry(row.slot).or_insert(BatchHit { auth, user });
         hit.user.licenses.extend(row.license);
-    }
-    Ok(found)
-}
-
-#[derive(sqlx::FromRow)]
-pub struct NamedLicense {
-    #[sqlx(flatten)]
-    pub assigned: AssignedLicense,
-    pub product_name: Name,
-    pub plan_name: Name,
-    pub assigned_at: Timestamp,
-    pub license_name: Option<Name>,
-    pub claimed_with: Option<LicenseKeyId>,
-    /// Time until which a lease holds the seat, which a validation does not read.
-    leased_until: Option<Timestamp>,
-}
-
-/// All licenses of one user in the order in which a validation looks at them.
-pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
-    let mut found: Vec<NamedLicense> = conn
-        .query(
-            "select s.user_id, s.assigned_at, s.leased_until, p.name as product_name,
-             n.name as plan_name, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
-             l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
-             l.updated_at, l.seat_idle_minutes, l.grace_days, l.pending_days,
-             l.max_lease_seconds, l.seats_idle_at, s.activation_id, s.activated_at, s.last_checked_at,
-             s.place < 0 as is_put_first, l.name as license_name, s.claimed_with
-         from assignments s
-         join licenses l on l.id = s.license_id and l.world = s.world
-         join products p on p.id = l.product_id and p.world = l.world
-         join plans n on n.id = l.plan_id and n.world = l.world
-         where s.user_id = $2 and s.world = $1
-         order by s.place, s.id",
-        )
-        .bind_scope(scope)
-        .bind(user)
-        .fetch_all()
-        .await?;
-    for NamedLicense { assigned, leased_until, .. } in &mut found {
-        assigned.seat.iter_mut().for_each(|seat| seat.leased_until = *leased_until);
     }
     Ok(found)
 }
