@@ -34,12 +34,14 @@ impl Distribute {
         };
         let mut tables = 0;
         let note = |it: &Placed| {
+            if tables == 0 {
+                say("All tables move in one transaction, and all other writes wait.");
+            }
             tables += 1;
             let place = if it.is_everywhere { "a copy on each server" } else { "by world" };
             let megabytes = it.bytes as f64 / 1e6;
             say(format_args!("distributing {}: {place}, {megabytes:.1} MB", it.table));
         };
-        say("All tables move in one transaction, and all other writes wait.");
         let distributed = with_spinner("Distributing", distribute(hosts, self.shards, note)).await;
         distributed.with_context(|| format!("cannot distribute {url}"))?;
         match tables {

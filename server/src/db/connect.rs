@@ -54,8 +54,8 @@ const PLANS: [(&str, &str); 8] = [
     ("plan_cache_mode", "force_generic_plan"),
 ];
 /// On a sharded PostgreSQL, a statement is sent to one server only if its plan knows the world, and
-/// not a placeholder. What visits all servers does so one after the other, so that a transaction may
-/// also write the tables that each server has.
+/// not a placeholder. A statement for all servers is sent to one after the other, so that its
+/// transaction may also write the tables that each server has.
 const SHARDED: [(&str, &str); 2] =
     [("plan_cache_mode", "auto"), ("citus.multi_shard_modify_mode", "sequential")];
 /// Delay before a file that another process has locked is tried again.

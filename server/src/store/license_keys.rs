@@ -71,7 +71,8 @@ pub async fn find_by_hash(
     )
     .bind_scope(scope)
     .bind(hash.as_slice())
-    .bind(user)
+    // No user has the empty one. Without a value, a sharded database would not find the one server.
+    .bind(user.map_or("", ExternalId::as_str))
     .fetch_optional()
     .await
 }

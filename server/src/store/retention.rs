@@ -16,7 +16,7 @@ pub async fn delete_old<'q>(db: &Db, rows: OldRows, horizon: impl Value<'q> + Co
     Ok(())
 }
 
-/// The rows of a table, by the column that tells how old they are.
+/// The old rows of a table: those whose column of time, or of ids, is before a horizon.
 #[derive(Clone, Copy)]
 pub struct OldRows(Sql);
 

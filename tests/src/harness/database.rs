@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use licd::db::sharding::{self, DistributeError};
 use licd::db::{DatabaseUrl, Db};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
@@ -15,7 +16,7 @@ use tokio::sync::OnceCell;
 const SERVER: &str = "LICD_TEST_DATABASE_URL";
 
 /// With a value, licd takes the databases for sharded ones, and sends the statements for those. They
-/// run on any PostgreSQL.
+/// run on any PostgreSQL. If new databases of the server have the extension, they are distributed.
 const SHARDED: &str = "LICD_TEST_SHARDED";
 
 /// Stands in for the catalog of the extension, in which all tables are distributed.
@@ -134,7 +135,7 @@ async fn template() -> &'static str {
                 let url: DatabaseUrl = beside(&server, &draft).parse().unwrap();
                 Db::open(&url).await.unwrap().close().await;
                 if is_sharded {
-                    run(&beside(&server, &draft), CATALOG).await;
+                    distribute(&server, &draft, &url).await;
                 }
                 run(&server, &format!("alter database {draft} rename to {name}")).await;
             }
@@ -142,6 +143,18 @@ async fn template() -> &'static str {
             name
         })
         .await
+}
+
+/// Distributes a database, or makes it look so. It may be copied once no session is left, such as
+/// that of the extension.
+async fn distribute(server: &str, name: &str, url: &DatabaseUrl) {
+    let DatabaseUrl::Postgres(hosts) = url else { panic!("{url} is no PostgreSQL") };
+    match sharding::distribute(hosts, 4, |_| ()).await {
+        Err(DistributeError::NoExtension) => run(&beside(server, name), CATALOG).await,
+        distributed => distributed.unwrap(),
+    }
+    let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname =";
+    run(server, &format!("{end} '{name}'")).await;
 }
 
 /// Of the migrations, so that a changed one gets a template of its own.
