@@ -34,7 +34,7 @@ fn running() -> Value {
         "externalId": "alice",
         "licenseId": records::LICENSE,
         "device": "desk",
-        "leasedUntil": "2027-03-03T12:05:00.000Z",
+        "leasedUntil": "2999-01-31T12:00:00.000Z",
     })
 }
 
