@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Executor, Row, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Row, SqliteConnection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
@@ -195,10 +195,14 @@ fn most_reading() -> u32 {
 
 async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> Result<Db, OpenError> {
     let mut hosts = with_settings(hosts);
-    let sharded = within_statement_timeout(sharding::is_sharded(hosts.primary().await?)).await?;
+    let (mut server, mut conn) = hosts.connect_primary().await?;
+    refuse_encoding(&mut conn).await?;
+    let sharded = within_statement_timeout(sharding::is_sharded(&mut conn)).await?;
+    conn.close().await?;
     let (mut most_reading, mut most) = (most_reading, POSTGRES_CONNECTIONS + most_reading);
     if sharded {
         hosts = hosts.with(|options| options.options(SHARDED));
+        server = server.options(SHARDED);
         most_reading = SHARDED_READING;
         most = POSTGRES_CONNECTIONS + SHARDED_READING + SHARDED_WRITING;
     }
@@ -208,18 +212,15 @@ async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> Result<Db, OpenEr
         .acquire_timeout(STATEMENT_TIMEOUT)
         // licd logs waits that are too long itself.
         .acquire_slow_threshold(STATEMENT_TIMEOUT);
-    let connections = PgConnections::open(pool, hosts.primary().await?).await?;
-    refuse_encoding(&connections).await?;
+    let connections = PgConnections::open(pool, server).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
     let kind = PostgresKind { pooler: hosts.pooler, sharded };
     Ok(Db::Postgres { connections, kind, most_reading })
 }
 
 /// Fails if the database cannot hold every name, or would keep bytes that are no text.
-async fn refuse_encoding(connections: &PgConnections) -> Result<(), OpenError> {
-    let mut conn = connections.detached().await?;
+async fn refuse_encoding(conn: &mut PgConnection) -> Result<(), OpenError> {
     let encoding = within_statement_timeout(conn.fetch_one("show server_encoding")).await?;
     let encoding: String = encoding.try_get(0)?;
-    conn.close().await?;
     if encoding == "UTF8" { Ok(()) } else { Err(OpenError::Encoding(encoding)) }
 }

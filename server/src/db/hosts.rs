@@ -106,10 +106,11 @@ impl Hosts {
 
     /// The first server that accepts writes, or the last one's error.
     pub async fn primary(&self) -> Result<PgConnectOptions> {
-        Ok(self.find().await?.0)
+        Ok(self.connect_primary().await?.0)
     }
 
-    async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
+    /// Like [`primary`](Self::primary), with the connection that showed it.
+    pub async fn connect_primary(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
         for options in &self.each {
             match with_timeout(PROBE_TIMEOUT, connect_writable(options)).await {
@@ -144,7 +145,7 @@ impl Hosts {
             {
                 continue;
             }
-            primary = match self.find().await {
+            primary = match self.connect_primary().await {
                 Ok((options, conn)) => {
                     let (host, port) = (options.get_host(), options.get_port());
                     tracing::info!(host, port, "this server accepts writes");

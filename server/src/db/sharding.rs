@@ -2,8 +2,7 @@
 //!
 //! Tables that are read before a world is known, or belong to none, are on every server.
 
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Row};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
 use super::hosts::Hosts;
 use super::schema::{self, NO_IDLE_TIMEOUT, NO_NOTICES, NO_STATEMENT_TIMEOUT};
@@ -58,11 +57,14 @@ pub struct Placed {
     pub is_everywhere: bool,
 }
 
+/// The tables that are distributed by world.
+pub fn tables_of_worlds() -> impl Iterator<Item = &'static str> {
+    schema::tables().filter(|table| !EVERYWHERE.contains(table))
+}
+
 /// Whether the table of users is distributed.
-pub(super) async fn is_sharded(server: PgConnectOptions) -> Result<bool> {
-    let mut conn = server.connect().await?;
-    let distributed = distributed(&mut conn).await?;
-    conn.close().await?;
+pub(super) async fn is_sharded(conn: &mut PgConnection) -> Result<bool> {
+    let distributed = distributed(conn).await?;
     Ok(distributed.is_some_and(|tables| tables.iter().any(|table| table == "users")))
 }
 
@@ -82,7 +84,7 @@ pub async fn distribute(
     shards: u16,
     note: impl FnMut(&Placed),
 ) -> Result<(), DistributeError> {
-    let mut conn = hosts.primary().await?.connect().await?;
+    let (_, mut conn) = hosts.connect_primary().await?;
     schema::check_on_postgres(&mut conn).await?;
     if distributed(&mut conn).await?.is_none() {
         return Err(DistributeError::NoExtension);

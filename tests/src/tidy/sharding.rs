@@ -2,22 +2,10 @@
 //! that it is sent to the one server that has the world.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use super::{hold, root, sources};
+use licd::db::sharding::tables_of_worlds;
 
-/// Tables that are on every server, as `db/sharding.rs` lists them.
-const EVERYWHERE: [&str; 7] =
-    ["worlds", "keys", "sessions", "key_uses", "uptime", "notices", "nodes"];
-
-/// The tables that migrations create, without those that are everywhere.
-fn distributed_tables() -> BTreeSet<String> {
-    let files = fs::read_dir(root().join("migrations")).unwrap().flatten();
-    let texts: Vec<String> = files.map(|it| fs::read_to_string(it.path()).unwrap()).collect();
-    let made = texts.iter().flat_map(|sql| sql.split("create table ").skip(1));
-    let names = made.map(|rest| rest.split([' ', '(', '\n']).next().unwrap());
-    names.filter(|name| !EVERYWHERE.contains(name)).map(str::to_owned).collect()
-}
+use super::{hold, sources};
 
 /// The texts between quotation marks in code.
 fn statements(code: &str) -> String {
@@ -26,7 +14,7 @@ fn statements(code: &str) -> String {
 }
 
 /// The names under which statements use distributed tables, and whether they join them.
-fn uses<'s>(sql: &'s str, tables: &BTreeSet<String>) -> BTreeSet<(&'s str, bool)> {
+fn uses<'s>(sql: &'s str, tables: &BTreeSet<&str>) -> BTreeSet<(&'s str, bool)> {
     let no_aliases = [
         "group", "join", "left", "limit", "on", "order", "select", "set", "t", "union", "using",
         "where",
@@ -56,7 +44,7 @@ fn statements_name_the_world_of_each_table() {
         // It names the world on a sharded database.
         "webhooks/sending::claim",
     ];
-    let (tables, mut findings) = (distributed_tables(), Vec::new());
+    let (tables, mut findings) = (tables_of_worlds().collect(), Vec::new());
     for source in sources() {
         let Some(file) = source.path.strip_prefix("server/src/store/") else { continue };
         let code: Vec<&str> = source.code().map(|(_, line)| line).collect();
@@ -91,7 +79,7 @@ fn statements_compute_times_once() {
 
 #[test]
 fn names_of_tables_are_found() {
-    let tables = ["users", "licenses"].map(str::to_owned).into();
+    let tables = ["users", "licenses"].into();
     let sql = "select 1 from users u join licenses on licenses.id = u.id where u.world = $1 and x";
     assert_eq!(uses(sql, &tables), [("u", false), ("licenses", true)].into());
     let sql = "update licenses set a = 1 from keys k where world = $1";
