@@ -50,12 +50,15 @@ async fn key_names(
     conn: &mut Conn,
     events: &[(Origin, NewEvent)],
 ) -> Result<HashMap<KeyId, String>> {
+    if !conn.is_sharded() {
+        return Ok(HashMap::new());
+    }
     let nameless = events.iter().map(|(origin, _)| &origin.actor);
     let nameless = nameless.filter(|actor| actor.name().is_none()).filter_map(Actor::key);
     let nameless: BTreeSet<KeyId> = nameless.collect();
-    match conn.is_sharded() && !nameless.is_empty() {
-        true => keys::names(conn, nameless).await,
-        false => Ok(HashMap::new()),
+    match nameless.is_empty() {
+        true => Ok(HashMap::new()),
+        false => keys::names(conn, nameless).await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The input of a statement for a whole batch: one JSON array, so that a batch needs no more
 //! statements than a single request.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use common::{Activation, ActivationId, ExternalId, LicenseId, Timestamp, UserId};
@@ -155,9 +156,12 @@ pub(crate) use {first_world, over_rows};
 
 /// A statement of [`over_rows!`] with its rows. Fails if a sharded database would get rows of several
 /// worlds.
-pub fn query<'c>(conn: &'c mut Conn, sql: Sql, rows: &[BatchRow<'_>]) -> Result<Query<'c>> {
-    let is_of_several = rows.windows(2).any(|pair| pair[0].world != pair[1].world);
-    if is_of_several && conn.is_sharded() {
+pub fn query<'c, 'r, R>(conn: &'c mut Conn, sql: Sql, rows: &[R]) -> Result<Query<'c>>
+where
+    R: Borrow<BatchRow<'r>> + Serialize,
+{
+    let differ = |pair: &[R]| pair[0].borrow().world != pair[1].borrow().world;
+    if conn.is_sharded() && rows.windows(2).any(differ) {
         return Err(sqlx::Error::Encode("rows of several worlds".into()));
     }
     Ok(conn.query(sql).bind(Json(rows)))

@@ -196,7 +196,7 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
              and assignments.world = item.world and assignments.activation_id = item.id
              and assignments.last_checked_at < item.time"
     );
-    for seats in by_world(conn, seats.iter().cloned(), BatchRow::world) {
+    for seats in by_world(conn, seats, |seat| seat.world()) {
         batch_rows::query(conn, CHECK, &seats)?.execute().await?;
     }
     Ok(())
