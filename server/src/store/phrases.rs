@@ -130,6 +130,31 @@ pub async fn put_rare_first(
     Ok(false)
 }
 
+/// The condition that a record has a phrase in a range, if a range is given. `offset 0` keeps
+/// PostgreSQL from turning it into a join, or from reading all phrases of the range first, when its
+/// statistics are out of date. It looks in the primary key for each record instead.
+macro_rules! has_phrase {
+    ($table:literal, $column:literal, $id:literal, $from:literal, $until:literal) => {
+        concat!(
+            "(coalesce(cast(",
+            $from,
+            " as text), '') = '' or exists (select 1 from ",
+            $table,
+            " p where p.",
+            $column,
+            " = ",
+            $id,
+            " and p.world = $1 and p.phrase >= ",
+            $from,
+            " and p.phrase < ",
+            $until,
+            " limit 1 offset 0))"
+        )
+    };
+}
+
+pub(crate) use has_phrase;
+
 /// Whether a range has more than [`MANY_FOUND`] phrases. It reads no more than that.
 async fn finds_many(
     conn: &mut Conn,

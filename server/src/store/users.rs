@@ -3,7 +3,7 @@
 use common::{ExternalId, User, UserId};
 
 use super::page::{MAX_SCAN, paged, scanned, stop};
-use super::phrases::{self, Named, Search};
+use super::phrases::{self, Named, Search, has_phrase};
 use super::table::{insert, table};
 use super::{Found, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
@@ -73,34 +73,10 @@ pub async fn lock_external(
     query.bind(scope.tenant).fetch_optional().await
 }
 
-/// The condition that a user, whose id is given, has a phrase in each of two ranges. The range of all
-/// texts begins with the empty one, and is not read.
-macro_rules! has_words {
-    ($user:literal, $from:literal, $until:literal, $other_from:literal, $other_until:literal) => {
-        concat!(
-            " and (",
-            $from,
-            " = '' or exists (
-                 select 1 from user_phrases p where p.user_id = ",
-            $user,
-            "
-                 and p.world = $1 and p.phrase >= ",
-            $from,
-            " and p.phrase < ",
-            $until,
-            "))
-             and (",
-            $other_from,
-            " = '' or exists (
-                 select 1 from user_phrases p where p.user_id = ",
-            $user,
-            "
-                 and p.world = $1 and p.phrase >= ",
-            $other_from,
-            " and p.phrase < ",
-            $other_until,
-            "))"
-        )
+/// The condition that a user, whose id is given, has a phrase in a range.
+macro_rules! has_word {
+    ($user:literal, $from:literal, $until:literal) => {
+        has_phrase!("user_phrases", "user_id", $user, $from, $until)
     };
 }
 
@@ -120,8 +96,10 @@ pub async fn search(
         select!(concat!(
             "world = $1 and id in (
                  select user_id from user_phrases
-                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5)",
-            has_words!("users.id", "$6", "$7", "$8", "$9")
+                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5) and ",
+            has_word!("users.id", "$6", "$7"),
+            " and ",
+            has_word!("users.id", "$8", "$9")
         )),
         "id"
     ));
@@ -142,11 +120,11 @@ async fn scan(
         columns!(),
         "users" where "world = $1 and world > 0",
         concat!(
-            "exists (
-                 select 1 from user_phrases p
-                 where p.user_id = users.id and p.world = $1
-                     and p.phrase >= $5 and p.phrase < $6)",
-            has_words!("users.id", "$7", "$8", "$9", "$10")
+            has_word!("users.id", "$5", "$6"),
+            " and ",
+            has_word!("users.id", "$7", "$8"),
+            " and ",
+            has_word!("users.id", "$9", "$10")
         ),
         "id"
     ));
@@ -172,8 +150,10 @@ pub async fn search_some(
                  select user_id, phrase from user_phrases
                  where world = $1 and world > 0 and phrase >= $4 and phrase < $5
                  order by phrase limit $3) found
-             where true",
-        has_words!("found.user_id", "$6", "$7", "$8", "$9"),
+             where ",
+        has_word!("found.user_id", "$6", "$7"),
+        " and ",
+        has_word!("found.user_id", "$8", "$9"),
         " order by phrase limit $2)
          order by external_id"
     )))

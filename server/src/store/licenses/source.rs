@@ -5,7 +5,7 @@ use common::{ExternalId, LicenseId, LicenseState, PlanId, ProductId, Status, Tim
 use super::columns;
 use crate::db::{Conn, Query, Result};
 use crate::store::page::{paged, scanned, stop};
-use crate::store::phrases::{self, Named, Search};
+use crate::store::phrases::{self, Named, Search, has_phrase};
 use crate::store::{MANY_FOUND, Page, Scope};
 
 /// Filter of a list of licenses. All given conditions must match.
@@ -62,7 +62,8 @@ impl Suffixes {
 /// The conditions of a filter; a user is a source.
 macro_rules! conditions {
     () => {
-        "(cast($6 as uuid) is null or plan_id = $6)
+        concat!(
+            "(cast($6 as uuid) is null or plan_id = $6)
          and (cast($7 as uuid) is null or product_id = $7)
          and (cast($8 as text) is null or status = $8)
          and (cast($9 as timestamptz) is null or expires_at < $9)
@@ -71,18 +72,20 @@ macro_rules! conditions {
              when status = 'active' and grace_ends_at > $13 and expires_at <= $13 then 'grace'
              when status = 'active' and expires_at <= $13 then 'expired'
              else status end)
-         and (cast($14 as text) is null or exists (
-             select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = $1
-                 and p.phrase >= $14 and p.phrase < $15))
-         and (coalesce(cast($16 as text), '') = '' or exists (
-             select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = $1
-                 and p.phrase >= $16 and p.phrase < $17))
-         and (coalesce(cast($18 as text), '') = '' or exists (
-             select 1 from license_phrases p
-             where p.license_id = licenses.id and p.world = $1
-                 and p.phrase >= $18 and p.phrase < $19))"
+         and ",
+            has_word!("$14", "$15"),
+            " and ",
+            has_word!("$16", "$17"),
+            " and ",
+            has_word!("$18", "$19")
+        )
+    };
+}
+
+/// The condition that a license has a phrase in a range.
+macro_rules! has_word {
+    ($from:literal, $until:literal) => {
+        has_phrase!("license_phrases", "license_id", "licenses.id", $from, $until)
     };
 }
 
