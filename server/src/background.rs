@@ -27,6 +27,8 @@ use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
 /// Interval between runs of a task.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// Interval between deletions of old rows on a sharded PostgreSQL, where each asks all shards.
+const SHARDED_RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval between records of uptime, which follow the write of all checks.
 const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between searches for licenses that have ended or will end soon.
@@ -76,6 +78,7 @@ impl Tasks {
         };
         let mut tasks = Self { work, running: JoinSet::new() };
         tasks.spawn("maintenance", Work::maintain);
+        tasks.spawn("retention", Work::forget_old);
         tasks.spawn("outcomes", Work::write_outcomes);
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("notices", Work::give_notices);
@@ -127,13 +130,23 @@ impl Work {
             ticks.tick().await;
             gate.forget_idle();
             report_omitted();
-            let now = Timestamp::now();
             self.run("key_uses", gate.last_uses.write(db)).await;
+        }
+    }
+
+    async fn forget_old(self) {
+        let db = &self.db;
+        let is_sharded = db.is_sharded();
+        let mut ticks = ticks_each(if is_sharded { SHARDED_RETENTION_INTERVAL } else { INTERVAL });
+        loop {
+            ticks.tick().await;
+            let now = Timestamp::now();
             self.run("key_uses_retention", last_uses::forget_old(db, now)).await;
             self.run("idempotency_retention", idempotency::forget_old(db, now)).await;
             self.run("sessions_retention", sessions::forget_ended(db, now)).await;
             self.run("webhook_failures_retention", webhooks::forget_old_failures(db, now)).await;
             self.run("events_retention", events::forget_old(db, self.events_kept, now)).await;
+            self.run("outcomes_retention", outcome_counts::forget_old(db, now)).await;
         }
     }
 
@@ -143,7 +156,6 @@ impl Work {
         loop {
             ticks.tick().await;
             self.run("outcomes", outcomes.flush(db)).await;
-            self.run("outcomes_retention", outcome_counts::forget_old(db, Timestamp::now())).await;
         }
     }
 

@@ -50,7 +50,7 @@ use http::{App, ConnectionLimits, Parts, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
 use ops::nodes::Node;
-use ops::readiness::Readiness;
+use ops::readiness::{Ability, Readiness};
 use validation::queue::{BatchQueue, Batches, Note};
 use validation::{BatchValidator, LastChecks};
 
@@ -71,16 +71,22 @@ pub(crate) fn start(
         last_checks: last_checks.clone(),
         metrics: metrics.clone(),
     });
-    let noting = readiness.clone();
-    let note: Note = Arc::new(move |outcome| noting.reads.record_batch(outcome));
-    let batches = |most: u32| Batches { most: most as usize, per_tenant: db.is_sharded() };
+    let is_sharded = db.is_sharded();
+    // There, a batch fails for one tenant, whose server is away.
+    let noting = |ability: fn(&Readiness) -> &Ability| -> Note {
+        let readiness = readiness.clone();
+        match is_sharded {
+            true => Arc::new(|_| ()),
+            false => Arc::new(move |outcome| ability(&readiness).record_batch(outcome)),
+        }
+    };
+    let batches = |most: u32| Batches { most: most as usize, per_tenant: is_sharded };
     let most_reading = batches(db.most_reading());
     let (validations, reads) =
-        BatchQueue::start("reads", most_reading, &metrics, &validator, &note);
-    let noting = readiness.clone();
-    let note: Note = Arc::new(move |outcome| noting.writes.record_batch(outcome));
+        BatchQueue::start("reads", most_reading, &metrics, &validator, &noting(|it| &it.reads));
     let most_writing = batches(db.most_writing());
-    let (claims, writes) = BatchQueue::start("writes", most_writing, &metrics, &validator, &note);
+    let (claims, writes) =
+        BatchQueue::start("writes", most_writing, &metrics, &validator, &noting(|it| &it.writes));
     let ops = Operations::new(db.clone(), last_checks.clone());
     let connector = Connector::new(config.webhooks.rules.clone(), system_roots);
     let (secrets, client) = (config.secret_keys.clone(), Client::new(connector));

@@ -14,6 +14,6 @@ pub use answer::Answer;
 pub use app::{App, SECRET_KEY, new_secret_key};
 pub use browser::Browser;
 pub use caller::{Caller, client};
-pub use database::TestDatabase;
+pub use database::{TestDatabase, catalog};
 pub use visitor::{Visitor, cookie_of};
 pub use waiting::{clock_passes, find, until, until_within};

@@ -198,6 +198,7 @@ async fn tasks_show_when_they_last_succeeded() {
         "notices",
         "outcomes",
         "reads",
+        "retention",
         "webhook_results",
         "webhook_states",
         "webhooks",

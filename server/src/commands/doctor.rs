@@ -7,6 +7,7 @@ mod host;
 mod postgres;
 mod secrets;
 mod settings;
+mod sharding;
 mod sqlite;
 
 use anyhow::bail;

@@ -43,7 +43,7 @@ pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
 /// validation instead of 43, with 10 thousand users. Without bitmap scans, a list is read in the
 /// order of its index and the whole world is never sorted. Tables are joined in the order in which
 /// a statement names them, since PostgreSQL's statistics of empty tables are misleading.
-const PLANS: [(&str, &str); 8] = [
+pub(super) const PLANS: [(&str, &str); 8] = [
     ("enable_material", "off"),
     ("join_collapse_limit", "1"),
     ("enable_bitmapscan", "off"),

@@ -2,9 +2,11 @@
 //! without changing anything.
 
 mod postgres;
+mod sharding;
 mod sqlite;
 
 pub use postgres::{Postgres, PostgresFacts, postgres_servers};
+pub use sharding::ShardingFacts;
 pub use sqlite::Sqlite;
 
 use base64::Engine;

@@ -10,8 +10,10 @@ use super::{OpenError, Result};
 
 pub const DEFAULT_SHARDS: u16 = 32;
 /// The tables that are on every server.
-const EVERYWHERE: [&str; 8] =
+pub(super) const EVERYWHERE: [&str; 8] =
     ["worlds", "keys", "sessions", "key_uses", "uptime", "notices", "nodes", "_sqlx_migrations"];
+/// The table with which all others are placed.
+pub(super) const FIRST: &str = "event_counters";
 /// A table that is on every server is changed before the others, over one connection to each.
 const ONE_BY_ONE: &str = "set local citus.multi_shard_modify_mode = 'sequential'";
 const HAS_CATALOG: &str = "select to_regclass('pg_dist_partition') is not null";
@@ -129,14 +131,14 @@ pub(super) async fn place_new(
     }
     for it in &new {
         note(it);
-        let (table, first) = (it.table, "event_counters");
+        let table = it.table;
         let place = match it.is_everywhere {
             true => format!("select create_reference_table('{table}')"),
-            false if table == first => format!(
+            false if table == FIRST => format!(
                 "select create_distributed_table('{table}', 'world', shard_count => {shards})"
             ),
             false => format!(
-                "select create_distributed_table('{table}', 'world', colocate_with => '{first}')"
+                "select create_distributed_table('{table}', 'world', colocate_with => '{FIRST}')"
             ),
         };
         run(&mut tx, place).await?;
@@ -158,7 +160,7 @@ async fn sizes(conn: &mut PgConnection, placed: &[String]) -> Result<Vec<Placed>
         Placed { table, bytes, is_everywhere: EVERYWHERE.contains(&table) }
     });
     let mut new: Vec<Placed> = new.collect();
-    new.sort_by_key(|it| (!it.is_everywhere, it.table != "event_counters"));
+    new.sort_by_key(|it| (!it.is_everywhere, it.table != FIRST));
     Ok(new)
 }
 

@@ -32,8 +32,10 @@ use crate::store::Scope;
 use crate::store::webhooks::StoredWebhook;
 use crate::store::webhooks::sending::{self, DueWebhook};
 
-/// Maximum interval between polls for due webhooks.
+/// Maximum interval between polls for due webhooks, and on a sharded PostgreSQL, where each asks all
+/// shards.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const SHARDED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Minimum pause between polls while events are recorded all the time, and in durations of the last
 /// poll.
 const POLL_PAUSE: Duration = Duration::from_millis(50);
@@ -169,10 +171,12 @@ impl Sender {
     /// Polls and sends, and does not return.
     pub async fn run(self: Arc<Self>) {
         let (mut recorded, mut deliveries) = (events::recorded(), JoinSet::new());
+        let is_sharded = self.shared.db.is_sharded();
+        let interval = if is_sharded { SHARDED_POLL_INTERVAL } else { POLL_INTERVAL };
         self.shared.metrics.task_ran("webhooks", &self.free_old_claims().await);
         loop {
             // The error is the timeout.
-            drop(timeout(POLL_INTERVAL, recorded.changed()).await);
+            drop(timeout(interval, recorded.changed()).await);
             while deliveries.try_join_next().is_some() {}
             if self.is_stopping() {
                 continue;

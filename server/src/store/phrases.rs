@@ -130,9 +130,9 @@ pub async fn put_rare_first(
     Ok(false)
 }
 
-/// The condition that a record has a phrase in a range, if a range is given. `offset 0` keeps
-/// PostgreSQL from turning it into a join, or from reading all phrases of the range first, when its
-/// statistics are out of date. It looks in the primary key for each record instead.
+/// The condition that a record has a phrase in a range, if a range is given. It looks in the primary
+/// key for each record. With statistics that are out of date, PostgreSQL would turn it into a join,
+/// which `offset 0` prevents, or read all phrases of the range, which `|| ''` prevents.
 macro_rules! has_phrase {
     ($table:literal, $column:literal, $id:literal, $from:literal, $until:literal) => {
         concat!(
@@ -144,9 +144,9 @@ macro_rules! has_phrase {
             $column,
             " = ",
             $id,
-            " and p.world = $1 and p.phrase >= ",
+            " and p.world = $1 and p.phrase || '' >= ",
             $from,
-            " and p.phrase < ",
+            " and p.phrase || '' < ",
             $until,
             " limit 1 offset 0))"
         )

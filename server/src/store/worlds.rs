@@ -91,11 +91,16 @@ pub async fn read_first(conn: &mut Conn) -> Result<()> {
     conn.query("select id from worlds order by id limit 1").run().await
 }
 
-/// Writes the first world unchanged, to check that writing works.
+/// Writes the first world unchanged, to check that writing works. On a sharded PostgreSQL, each
+/// server has the worlds, and one that is away takes only its tenants with it, so this writes to the
+/// log of the server that licd is connected to.
 pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
-    conn.query(
-        "update worlds set mode = mode where id = (select id from worlds order by id limit 1)",
-    )
-    .run()
-    .await
+    const UPDATE: &str =
+        "update worlds set mode = mode where id = (select id from worlds order by id limit 1)";
+    const WRITE: Sql = Sql::Three {
+        sqlite: UPDATE,
+        postgres: UPDATE,
+        sharded: "select 1 from pg_logical_emit_message(true, 'licd', '')",
+    };
+    conn.query(WRITE).run().await
 }

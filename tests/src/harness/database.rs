@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use licd::db::sharding::{self, DistributeError};
 use licd::db::{DatabaseUrl, Db};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
@@ -19,10 +19,31 @@ const SERVER: &str = "LICD_TEST_DATABASE_URL";
 /// run on any PostgreSQL. If new databases of the server have the extension, they are distributed.
 const SHARDED: &str = "LICD_TEST_SHARDED";
 
-/// Stands in for the catalog of the extension, in which all tables are distributed.
-const CATALOG: &str = "create table pg_dist_partition as
-    select cast(oid as regclass) as logicalrelid from pg_class
-    where relkind = 'r' and relnamespace = cast('public' as regnamespace)";
+/// Stands in for the catalog of the extension, in which all tables are distributed over one server.
+pub fn catalog() -> String {
+    let of_worlds: Vec<String> =
+        sharding::tables_of_worlds().map(|table| format!("'{table}'")).collect();
+    format!(
+        "create table if not exists pg_dist_partition as
+            select cast(oid as regclass) as logicalrelid, 1 as colocationid,
+                case when relname in ({}) then 'h' else 'n' end as partmethod
+            from pg_class
+            where relkind = 'r' and relnamespace = cast('public' as regnamespace);
+        create table if not exists pg_dist_node as
+            select 1 as nodeid, 'server' as nodename, 5432 as nodeport, 'primary' as noderole,
+                true as isactive, false as shouldhaveshards;
+        create table if not exists pg_dist_cleanup (record_id bigint);
+        create or replace function citus_version() returns text language sql
+            as $$select 'Citus 13.2.2 on x86_64'$$;
+        create or replace function run_command_on_all_nodes(command text)
+            returns table (nodeid int, success boolean, result text) language plpgsql
+            as $$begin
+                execute command into result;
+                nodeid := 1; success := true; return next;
+            end$$",
+        of_worlds.join(", ")
+    )
+}
 
 /// A database with licd's schema and nothing in it.
 pub struct TestDatabase {
@@ -150,7 +171,7 @@ async fn template() -> &'static str {
 async fn distribute(server: &str, name: &str, url: &DatabaseUrl) {
     let DatabaseUrl::Postgres(hosts) = url else { panic!("{url} is no PostgreSQL") };
     match sharding::distribute(hosts, 4, |_| ()).await {
-        Err(DistributeError::NoExtension) => run(&beside(server, name), CATALOG).await,
+        Err(DistributeError::NoExtension) => run(&beside(server, name), &catalog()).await,
         distributed => distributed.unwrap(),
     }
     let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname =";
@@ -190,7 +211,7 @@ async fn connect(server: &str) -> PgConnection {
 
 async fn run(server: &str, statement: &str) {
     let mut conn = connect(server).await;
-    let done = sqlx::query(AssertSqlSafe(statement)).execute(&mut conn).await;
+    let done = conn.execute(AssertSqlSafe(statement)).await;
     done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     conn.close().await.unwrap();
 }

@@ -6,10 +6,11 @@ use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
 use licd::db::{DatabaseUrl, Hosts, OpenError};
 
 use super::finding::{Finding, FindingState, in_time, settled};
-use super::{clock, secrets};
+use super::{clock, secrets, sharding};
 
-/// Number of connections that a node opens.
+/// Number of connections that a node opens, and of those to each server of a sharded PostgreSQL.
 const OF_A_NODE: i32 = 17;
+const OF_A_NODE_SHARDED: i32 = 40;
 const OLDEST: i32 = 150_000;
 
 /// Checks all servers of the URL in parallel. With several, each finding names its server.
@@ -74,8 +75,23 @@ async fn report(url: &DatabaseUrl, server: &Postgres) -> Report {
         }
     }
     findings.extend(durability(&facts));
+    let sharding = async {
+        let facts = server.sharding(&mut conn).await;
+        facts.map_err(|error| Finding::problem("sharding", error.to_string()))
+    };
+    let (most, of_a_node) = match in_time("sharding", sharding).await {
+        Ok(None) => (facts.max_connections, OF_A_NODE),
+        Ok(Some(sharding)) => {
+            findings.extend(sharding::check(&sharding));
+            (facts.max_connections.min(sharding.max_connections), OF_A_NODE_SHARDED)
+        }
+        Err(finding) => {
+            findings.push(finding);
+            (facts.max_connections, OF_A_NODE_SHARDED)
+        }
+    };
     findings.extend([
-        connections(&facts),
+        connections(most, of_a_node),
         encoding(&facts),
         encryption(&facts, server.is_local()),
         settings(&facts, server.pooler),
@@ -136,14 +152,14 @@ fn durability(facts: &PostgresFacts) -> Vec<Finding> {
 }
 
 /// During a rolling upgrade each node runs twice.
-fn connections(facts: &PostgresFacts) -> Finding {
-    let (most, nodes) = (facts.max_connections, facts.max_connections / OF_A_NODE);
+fn connections(most: i32, of_a_node: i32) -> Finding {
+    let nodes = most / of_a_node;
     let detail = match nodes {
         0 => format!("{most} are too few for a node"),
         1 => format!("{most} are enough for 1 node"),
         nodes => format!("{most} are enough for {nodes} nodes"),
     };
-    let fix = format!("raise max_connections to {OF_A_NODE} per node, and twice that for upgrades");
+    let fix = format!("raise max_connections to {of_a_node} per node, and twice that for upgrades");
     match nodes {
         0 => Finding::problem("connections", detail).fix(fix),
         1 => Finding::warning("connections", detail).fix(fix),
