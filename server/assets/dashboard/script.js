@@ -10,7 +10,6 @@ const DAY_MS = 86_400_000;
 const KEY_PREFIX = 12;
 // Each with its length, and the number of it that is called otherwise.
 const UNITS_SECONDS = [["minute", 60, 60], ["hour", 3_600, 24], ["day", 86_400, Infinity]];
-const SVG = "http://www.w3.org/2000/svg";
 
 // Copy buttons are hidden in the page, because they do nothing without script.
 function showCopyButtons() {
@@ -80,24 +79,6 @@ function titleLocalTimes() {
   }
 }
 
-// Each column of a chart names its row of the table below when the mouse is over it.
-function nameColumns() {
-  for (const chart of document.querySelectorAll(".chart svg")) {
-    const rows = [...chart.closest("section").querySelectorAll("tbody tr")];
-    const width = Math.floor(chart.viewBox.baseVal.width / rows.length);
-    const make = (tag, parent) => parent.appendChild(document.createElementNS(SVG, tag));
-    const hits = make("g", chart);
-    hits.setAttribute("class", "hits");
-    rows.forEach((row, index) => {
-      const [unit, valid, refused] = [...row.cells].map((cell) => cell.textContent);
-      const hit = make("rect", hits);
-      hit.setAttribute("x", index * width);
-      hit.setAttribute("width", width);
-      make("title", hit).textContent = `${unit}: ${valid} valid; refused: ${refused}`;
-    });
-  }
-}
-
 // What was done is said once: a reloaded page, a bookmark or a link that is passed on is silent.
 function forgetNotice() {
   const url = new URL(location.href);
@@ -151,7 +132,6 @@ function focusMessage() {
 showCopyButtons();
 refreshTimes();
 titleLocalTimes();
-nameColumns();
 focusSearchOnSlash();
 preventDoubleSubmits();
 focusMessage();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::filters::{self, end_in_words};
 use super::short;
 
-/// An event in a line: its type, its records, who did it, and when.
+/// An event in a line: its type, its records, what changed, who did it, and when.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -16,6 +16,7 @@ use super::short;
         {%- if !records.is_empty() %} <b>{% for record in records %}{% if !loop.first %}, {% endif -%}
         {% if let Some(path) = record.path %}<a href="{{ base }}{{ path }}">{{ record.kind }} {{ record.text }}</a>
         {%- else %}{{ record.kind }} {{ record.text }}{% endif %}{% endfor %}</b>{% endif %} {# -#}
+        {% for change in self::changes(event) %}<span>{{ change }}</span> {% endfor -%}
         <small class="quiet">by {{ actor }}</small> <span class="when">{{ event.time|moment }}</span>"#
 )]
 pub struct EventLine<'a> {
@@ -80,7 +81,7 @@ impl<'a> EventRecord<'a> {
 }
 
 /// Whether the subject of the event has no page any more.
-pub fn is_deletion(event: &Event) -> bool {
+fn is_deletion(event: &Event) -> bool {
     matches!(
         event.kind,
         Open::Known(

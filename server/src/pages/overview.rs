@@ -10,23 +10,23 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
-    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, Webhook,
+    HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, Webhook,
     hour_of,
 };
 use form_urlencoded::byte_serialize;
+use serde::Deserialize;
 
-use self::charts::{Chart, Counts, first_day};
+use self::charts::{Chart, Counts, Span};
 use self::steps::{StepsPage, steps};
-use super::event_line::EventLine;
 use super::keys::state;
 use super::webhooks::state as webhook_state;
 use super::{Layout, SeatsBar, Viewer, filters, page, refusals};
 use crate::error::Error;
-use crate::ops::events::EventQuery;
+use crate::http::extract::Query;
 use crate::ops::licenses::{ExpiryFilter, Names};
 use crate::ops::outcomes::RefusalFilter;
 use crate::ops::view::View;
-use crate::ops::{events, keys, licenses, outcomes, webhooks};
+use crate::ops::{keys, licenses, outcomes, webhooks};
 use crate::store::Page;
 
 /// Number of rows in a card.
@@ -52,13 +52,22 @@ struct OverviewPage {
     keys: Vec<Key>,
     /// Webhooks that need attention.
     webhooks: Vec<Webhook>,
-    events: Vec<Event>,
 }
 
-pub async fn show(Viewer(visitor): Viewer) -> Result<Response, Error> {
+/// The query of the page.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct OverviewQuery {
+    last: Span,
+}
+
+pub async fn show(
+    Viewer(visitor): Viewer,
+    Query(OverviewQuery { last }): Query<OverviewQuery>,
+) -> Result<Response, Error> {
     let (view, now) = (visitor.view(), Timestamp::now());
-    let hours = outcomes::statistics(view.clone(), Some(first_day(now)), Some(now)).await?.hours;
-    let validations = Validations::of(visitor.layout.base(), &hours);
+    let hours = outcomes::statistics(view.clone(), Some(last.start(now)), Some(now)).await?.hours;
+    let validations = Validations::of(visitor.layout.base(), &hours, last);
     if validations.is_none()
         && let Some(steps) = steps(view.clone()).await?
     {
@@ -73,22 +82,11 @@ pub async fn show(Viewer(visitor): Viewer) -> Result<Response, Error> {
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
     let names = licenses::names(view.clone(), &shown).await?;
     let keys = keys::needing_attention(view.clone(), now, SHOWN as i64).await?;
-    let mut webhooks = webhooks::all(view.clone(), &visitor.app.secrets, visitor.key.role).await?;
+    let mut webhooks = webhooks::all(view, &visitor.app.secrets, visitor.key.role).await?;
     webhooks.retain(Webhook::needs_attention);
-    let newest = Page::newest_first(None, SHOWN as i64);
-    let events = events::page(view, EventQuery::default(), newest).await?;
     let layout = visitor.layout;
-    let shown = OverviewPage {
-        layout,
-        validations,
-        refusals,
-        full,
-        expiring,
-        names,
-        keys,
-        webhooks,
-        events,
-    };
+    let shown =
+        OverviewPage { layout, validations, refusals, full, expiring, names, keys, webhooks };
     page(StatusCode::OK, &shown)
 }
 
@@ -118,13 +116,12 @@ struct Validations {
     last: Counts,
     /// In the 24 hours before.
     before: Counts,
-    day: Chart,
-    week: Chart,
+    chart: Chart,
 }
 
 impl Validations {
-    /// `hours` begin with the [`first_day`] and end with the current hour.
-    fn of(base: String, hours: &[HourStatistics]) -> Option<Self> {
+    /// `hours` begin with the start of the span and end with the current hour.
+    fn of(base: String, hours: &[HourStatistics], span: Span) -> Option<Self> {
         if hours.iter().all(|hour| hour.total == 0) {
             return None;
         }
@@ -132,8 +129,7 @@ impl Validations {
         Some(Self {
             last: Counts::of(last),
             before: Counts::of(&earlier[earlier.len() - HOURS..]),
-            day: Chart::of_day(base.clone(), hours),
-            week: Chart::of_week(base, hours),
+            chart: Chart::of(base, hours, span),
         })
     }
 

@@ -1,8 +1,10 @@
-//! The charts of the overview: validations by hour and by day, valid above and refused below.
+//! The chart of the overview: validations by hour or by day, valid above and refused below.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
+use chrono::TimeDelta;
 use common::{HourStatistics, Reason, Timestamp};
+use serde::Deserialize;
 
 use crate::pages::{filters, refusals, words};
 
@@ -17,19 +19,40 @@ const VALID_BASE: i64 = 112;
 const REFUSED_BASE: i64 = 224;
 
 const DAY_MILLIS: u64 = 86_400_000;
-const DAYS: usize = 7;
 const HOURS: usize = 24;
-/// 1970 began on a Thursday.
-const WEEKDAYS: [&str; DAYS] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+/// Number of the labels below the columns, and one for the last.
+const LABELS: usize = 4;
 
-/// The start of the first of the seven days that the charts show. Today is the last.
-pub fn first_day(now: Timestamp) -> Timestamp {
-    let back = chrono::Duration::days(DAYS as i64 - 1);
-    day_start(now.plus(-back))
+/// The time that the chart shows. Today is its last day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Span {
+    #[default]
+    #[serde(rename = "24h")]
+    Day,
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+}
+
+impl Span {
+    /// Each with its name in a query and its label.
+    pub const ALL: [(Self, &str, &str); 3] = [
+        (Self::Day, "24h", "24 hours"),
+        (Self::Week, "7d", "7 days"),
+        (Self::Month, "30d", "30 days"),
+    ];
+
+    /// The start of the first day to read. There are at least seven, by which the page tells whether
+    /// an application validates.
+    pub fn start(self, now: Timestamp) -> Timestamp {
+        let days = if self == Self::Month { 30 } else { 7 };
+        day_start(now.plus(-TimeDelta::days(days - 1)))
+    }
 }
 
 fn day_start(time: Timestamp) -> Timestamp {
-    time.plus(-chrono::Duration::milliseconds((time.millis() % DAY_MILLIS) as i64))
+    time.plus(-TimeDelta::milliseconds((time.millis() % DAY_MILLIS) as i64))
 }
 
 /// Numbers of valid validations, and of refused ones for each of [`REASONS`].
@@ -64,19 +87,15 @@ impl Counts {
     }
 }
 
-/// A chart with its legend, and the same data as a table. The page's script labels each column with
-/// its row.
+/// A chart with its legend. Each column names its numbers, and leads to its refusals.
 #[derive(Template)]
 #[template(path = "overview_chart.html")]
 pub struct Chart {
     /// Prefix of the addresses of the mode.
     base: String,
-    id: &'static str,
-    title: &'static str,
-    unit: &'static str,
+    span: Span,
     /// The unit of the peaks, as in "per hour".
-    each: &'static str,
-    has_days: bool,
+    unit: &'static str,
     axis: Vec<String>,
     columns: Vec<Column>,
     sum: Counts,
@@ -101,52 +120,34 @@ struct Series {
 }
 
 impl Chart {
-    /// The last 24 of `hours`, hour by hour.
-    pub fn of_day(base: String, hours: &[HourStatistics]) -> Self {
-        let hours = &hours[hours.len().saturating_sub(HOURS)..];
-        let columns: Vec<Column> = hours
-            .iter()
-            .map(|hour| Column {
-                name: hour.hour.to_string()[11..16].to_owned(),
-                start: hour.hour,
-                end: hour.hour.plus(chrono::Duration::hours(1)),
-                counts: Counts::of(std::slice::from_ref(hour)),
-            })
-            .collect();
-        let mut axis: Vec<String> =
-            columns.iter().step_by(6).map(|column| column.name.clone()).collect();
-        axis.push("now".to_owned());
-        let (sum, has_days) = (Counts::of(hours), false);
-        let [id, title, unit, each] = ["day", "Last 24 hours", "hour", "per hour"];
-        Self { base, id, title, unit, each, has_days, axis, columns, sum }
-    }
-
-    /// `hours`, which begin with the [`first_day`], day by day.
-    pub fn of_week(base: String, hours: &[HourStatistics]) -> Self {
-        let days: Vec<_> = hours.chunk_by(|a, b| day_start(a.hour) == day_start(b.hour)).collect();
-        let columns = days.iter().map(|day| Column {
-            name: day[0].hour.to_string()[..10].to_owned(),
-            start: day[0].hour,
-            end: day_start(day[0].hour).plus(chrono::Duration::days(1)),
-            counts: Counts::of(day),
-        });
-        let columns = columns.collect();
-        let weekday = |day: &&[HourStatistics]| {
-            WEEKDAYS[(day[0].hour.millis() / DAY_MILLIS) as usize % DAYS].to_owned()
+    /// `hours` begin with the [`Span::start`], and end with the current one.
+    pub fn of(base: String, hours: &[HourStatistics], span: Span) -> Self {
+        let of_day = &hours[hours.len().saturating_sub(HOURS)..];
+        let (hours, unit, length, name) = match span {
+            Span::Day => (of_day, "hour", TimeDelta::hours(1), 11..16),
+            Span::Week | Span::Month => (hours, "day", TimeDelta::days(1), 0..10),
         };
-        let mut axis: Vec<String> = days.iter().map(weekday).collect();
-        axis.pop();
-        axis.push("today".to_owned());
-        let (sum, has_days) = (Counts::of(hours), true);
-        let [id, title, unit, each] = ["week", "Last 7 days", "day", "per day"];
-        Self { base, id, title, unit, each, has_days, axis, columns, sum }
+        let is_same = |a: &HourStatistics, b: &HourStatistics| {
+            unit == "day" && day_start(a.hour) == day_start(b.hour)
+        };
+        let columns = hours.chunk_by(is_same).map(|part| Column {
+            name: part[0].hour.to_string()[name.clone()].to_owned(),
+            start: part[0].hour,
+            end: part[0].hour.plus(length),
+            counts: Counts::of(part),
+        });
+        let columns: Vec<Column> = columns.collect();
+        let step = columns.len().div_ceil(LABELS);
+        let mut axis: Vec<String> =
+            columns.iter().step_by(step).map(|column| column.name.clone()).collect();
+        axis.push(if unit == "day" { "today" } else { "now" }.to_owned());
+        Self { base, span, unit, axis, columns, sum: Counts::of(hours) }
     }
 
     /// The address of the refusals of a column.
-    fn refused_in(&self, column: &Column, reason: Reason) -> String {
+    fn refused_in(&self, column: &Column) -> String {
         let (from, to) = (column.start.to_string(), column.end.to_string());
-        self.base.clone()
-            + &refusals::link(&[("reason", reason.as_str()), ("from", &from), ("to", &to)])
+        self.base.clone() + &refusals::link(&[("from", &from), ("to", &to)])
     }
 
     /// The address of the refusals of the whole chart.
@@ -165,10 +166,9 @@ impl Chart {
 
     /// The width of a bar. Bars are strokes, which take half as many bytes as rectangles.
     fn bar_width(&self) -> usize {
-        self.column_width() - if self.has_days { 20 } else { 4 }
+        self.column_width() * 4 / 5
     }
 
-    /// The script of the page relies on columns of whole numbers.
     fn column_width(&self) -> usize {
         WIDTH / self.columns.len()
     }
@@ -224,14 +224,12 @@ fn stack(counts: &Counts, most: i64) -> [i64; REASONS.len() + 1] {
 
 #[cfg(test)]
 mod tests {
-    use chrono::Duration;
-
     use super::*;
 
     /// The hours of seven days until half past one, with the counts of some of them.
     fn hours(counts: &[(usize, Option<Reason>, i64)]) -> Vec<HourStatistics> {
-        let start = first_day("2026-11-22T13:30:00Z".parse().unwrap());
-        let hour = |n| HourStatistics::empty(start.plus(Duration::hours(n)));
+        let start = Span::Week.start("2026-11-22T13:30:00Z".parse().unwrap());
+        let hour = |n| HourStatistics::empty(start.plus(TimeDelta::hours(n)));
         let mut hours: Vec<_> = (0..6 * 24 + 14).map(hour).collect();
         for &(at, reason, count) in counts {
             hours[at].add(reason, count);
@@ -239,11 +237,14 @@ mod tests {
         hours
     }
 
+    fn chart(span: Span, counts: &[(usize, Option<Reason>, i64)]) -> Chart {
+        Chart::of(String::new(), &hours(counts), span)
+    }
+
     #[test]
     fn columns_are_the_last_hours_and_the_days() {
-        let hours = hours(&[(0, None, 1), (23, None, 2), (24, None, 4), (157, None, 8)]);
-        let (day, week) =
-            (Chart::of_day(String::new(), &hours), Chart::of_week(String::new(), &hours));
+        let counts = [(0, None, 1), (23, None, 2), (24, None, 4), (157, None, 8)];
+        let (day, week) = (chart(Span::Day, &counts), chart(Span::Week, &counts));
         let shown = |chart: &Chart| -> Vec<(String, i64)> {
             chart.columns.iter().map(|it| (it.name.clone(), it.counts.valid)).collect()
         };
@@ -255,33 +256,30 @@ mod tests {
         assert_eq!(shown(&week)[0], ("2026-11-16".to_owned(), 3));
         assert_eq!(shown(&week)[1], ("2026-11-17".to_owned(), 4));
         assert_eq!(shown(&week)[6], ("2026-11-22".to_owned(), 8));
-        assert_eq!(week.axis, ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "today"]);
+        assert_eq!(week.axis, ["2026-11-16", "2026-11-18", "2026-11-20", "2026-11-22", "today"]);
     }
 
     #[test]
     fn the_highest_bar_fills_its_half_and_the_smallest_is_seen() {
-        let week = Chart::of_week(
-            String::new(),
-            &hours(&[(0, None, 1000), (30, None, 500), (50, None, 1)]),
-        );
+        let week = chart(Span::Week, &[(0, None, 1000), (30, None, 500), (50, None, 1)]);
         assert_eq!(week.valid_path(), "M34 112v-84M102 112v-42M170 112v-1");
-        let day = Chart::of_day(String::new(), &hours(&[(157, None, 3)]));
+        let day = chart(Span::Day, &[(157, None, 3)]);
         assert_eq!((day.valid_path(), day.bar_width()), ("M470 112v-84".to_owned(), 16));
-        assert_eq!((week.column_width(), week.bar_width()), (68, 48));
+        assert_eq!((week.column_width(), week.bar_width()), (68, 54));
     }
 
     /// Reasons stack without a gap, however few refusals they have.
     #[test]
     fn reasons_are_stacked() {
-        let week = Chart::of_week(
-            String::new(),
-            &hours(&[
+        let week = chart(
+            Span::Week,
+            &[
                 (0, Some(Reason::NoLicense), 40),
                 (1, Some(Reason::ExceededSeats), 60),
                 (24, Some(Reason::NoLicense), 1),
                 (25, Some(Reason::Expired), 1),
                 (26, Some(Reason::Revoked), 1),
-            ]),
+            ],
         );
         let series = week.series();
         let paths: Vec<_> = series.iter().map(|it| (it.words, it.path.as_str())).collect();
@@ -298,7 +296,7 @@ mod tests {
 
     #[test]
     fn without_a_validation_nothing_is_drawn() {
-        let day = Chart::of_day(String::new(), &hours(&[]));
+        let day = chart(Span::Day, &[]);
         assert_eq!(day.valid_path(), "");
         assert!(day.series().iter().all(|series| series.path.is_empty()));
     }
