@@ -76,11 +76,11 @@ const PAGES: [&str; 13] = [
 /// Every form, with fields that it takes.
 const FORMS: [(&str, &[(&str, &str)]); 21] = [
     ("/licenses", &[("planId", "PLAN")]),
-    ("/licenses/LICENSE/name", &[("name", "Acme")]),
+    ("/licenses/LICENSE/terms", &[("name", "Acme")]),
     ("/licenses/LICENSE/status", &[("status", "suspended")]),
-    ("/licenses/LICENSE/limit", &[("maxSeats", "7")]),
-    ("/licenses/LICENSE/expiry", &[("expiresAt", "2090-01-31")]),
-    ("/licenses/LICENSE/features", &[("features", "sso")]),
+    ("/licenses/LICENSE/terms", &[("maxSeats", "7")]),
+    ("/licenses/LICENSE/terms", &[("expiresAt", "2090-01-31")]),
+    ("/licenses/LICENSE/terms", &[("features", "sso")]),
     ("/licenses/LICENSE/assign", &[("userId", "grace")]),
     ("/licenses/LICENSE/unassign", &[("userId", "ada")]),
     ("/users", &[("externalId", "grace")]),

@@ -56,6 +56,11 @@ pub fn day(at: Timestamp) -> String {
     at.end_of_day().last_day().map(in_words).unwrap_or_default()
 }
 
+/// The last valid day of something that ends then, in words.
+pub fn last_day_in_words(end: Timestamp) -> String {
+    day(end.plus(-TimeDelta::milliseconds(1)))
+}
+
 fn in_words(day: NaiveDate) -> String {
     day.format("%-d %b %Y").to_string()
 }
@@ -76,11 +81,21 @@ impl HtmlSafe for End {}
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(day) = self.0.at.last_day() else { return fmt::Display::fmt(&self.0, f) };
-        // Only the day is shown, so days of the calendar are counted. Without a distance in hours,
-        // which the pages' script would put there.
-        let today = self.0.now.end_of_day().last_day().unwrap_or(day);
-        let (words, away) = (in_words(day), days_away((day - today).num_days()));
+        // Without a distance in hours, which the pages' script would put there.
+        let (words, away) = (in_words(day), self.0.away());
         write!(f, r#"<time datetime="{day}">{words}</time> <small class="ago">{away}</small>"#)
+    }
+}
+
+/// A distance as pages show it.
+pub struct Away(ShownTime);
+
+impl HtmlSafe for Away {}
+
+impl fmt::Display for Away {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, words, away) = (self.0.at, minute(self.0.at), self.0.away());
+        write!(f, r#"<time datetime="{at}" title="{words} UTC">{away}</time>"#)
     }
 }
 
@@ -91,6 +106,15 @@ pub struct ShownTime {
 }
 
 impl HtmlSafe for ShownTime {}
+
+impl ShownTime {
+    /// The distance from now. To the end of a day, days of the calendar are counted.
+    fn away(&self) -> String {
+        let Some(day) = self.at.last_day() else { return distance(self.at.since(self.now)) };
+        let today = self.now.end_of_day().last_day().unwrap_or(day);
+        days_away((day - today).num_days())
+    }
+}
 
 impl fmt::Display for ShownTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +142,12 @@ pub fn sentence(text: impl fmt::Display, _: &dyn Values) -> Result<String> {
         }
     });
     Ok(words.collect::<Vec<_>>().join(" "))
+}
+
+/// The distance of a time from now, which hides the time itself.
+#[filter_fn]
+pub fn away<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<Away> {
+    Ok(Away(ShownTime { at: at.value(), now: Timestamp::now() }))
 }
 
 /// Describes the time that is left, as in `1 day left`.

@@ -163,6 +163,7 @@ notices! {
     LicenseKeyShownOnce = "This license key was made a moment ago and cannot be shown again. If you did \
         not copy it, replace it.";
     LimitChanged = "Seat limit changed from {from} to {to}.";
+    SeveralSaved = "Saved {to}.";
     TermsChanged = "Floating, grace and offline saved.";
     PlanChanged = "Plan changed. Each user gets what it has with the next validation.";
     Handed = "License handed from {from} to {to}.";

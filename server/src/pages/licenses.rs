@@ -6,6 +6,7 @@ pub mod keys;
 mod list;
 mod new;
 mod questions;
+mod save;
 mod show;
 
 pub use change::{change, notice_of_assignment};

@@ -87,7 +87,7 @@ async fn the_documentation_has_its_pictures() {
     // Each as high as shows whole cards.
     for (name, path, text, height) in [
         ("overview", String::new(), "Recent refusals", 960),
-        ("license", format!("/licenses/{license}"), "of 5 used", 893),
+        ("license", format!("/licenses/{license}"), "5 of 5", 893),
         ("user", format!("/users/{user}"), "no free seat", 800),
         ("refusals", "/refusals".to_owned(), "no free seat", 760),
     ] {

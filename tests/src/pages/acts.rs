@@ -121,9 +121,9 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
     let old = seen(&visitor.get(&path).await.text().await.unwrap());
     app.update(&license, json!({ "maxSeats": 20 })).await.data();
     for (form, field, value) in [
-        ("limit", "maxSeats", "2"),
-        ("features", "features", "sso"),
-        ("expiry", "expiresAt", "2030-01-31"),
+        ("terms", "maxSeats", "2"),
+        ("terms", "features", "sso"),
+        ("terms", "expiresAt", "2030-01-31"),
         ("status", "status", "suspended"),
     ] {
         let path = format!("{path}/{form}");
@@ -141,10 +141,10 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
     let after = stored(&app, &license).await;
     assert_eq!((&after["maxSeats"], &after["features"]), (&json!(20), &json!([])));
     // Saved again, what was typed replaces it.
-    let page = send(&visitor, &format!("{path}/limit"), &[("maxSeats", "9"), ("seen", &old)]).await;
+    let page = send(&visitor, &format!("{path}/terms"), &[("maxSeats", "9"), ("seen", &old)]).await;
     assert!(page.contains("name=\"maxSeats\" inputmode=\"numeric\" value=\"9\""), "{page}");
     let fields = [("maxSeats", "9"), ("seen", &*seen(&page))];
-    let page = send(&visitor, &format!("{path}/limit"), &fields).await;
+    let page = send(&visitor, &format!("{path}/terms"), &fields).await;
     assert!(page.contains("Seat limit changed from 20 to 9."), "{page}");
 
     let product = stored(&app, &license).await["productId"].as_str().unwrap().to_owned();
@@ -259,26 +259,29 @@ async fn a_drastic_change_is_asked_about() {
     app.assign(&license, "linus").await.data();
     let visitor = admin(&app).await;
     let before = stored(&app, &license).await;
-    for (form, field, value, question) in [
-        ("limit", "maxSeats", "", "Any number of users can then use this license."),
-        ("limit", "maxSeats", "1", "no other user gets a seat until 2 of them are freed."),
-        ("expiry", "expiresAt", "", "The license then never expires."),
-        ("expiry", "expiresAt", "2020-01-31", "All 3 users will be refused immediately."),
-        (
-            "expiry",
-            "expiresAt",
-            "2207-01-31",
-            "A license of its plan is usually valid for 30 days.",
-        ),
-        ("features", "features", "sso, 3d", "lose: a, b. They get: sso, 3d."),
+    let path = format!("{}/terms", license_page(&license));
+    for (field, value, question) in [
+        ("maxSeats", "", "Any number of users can then use this license."),
+        ("maxSeats", "1", "no other user gets a seat until 2 of them are freed."),
+        ("expiresAt", "", "The license then never expires."),
+        ("expiresAt", "2020-01-31", "All 3 users will be refused immediately."),
+        ("expiresAt", "2207-01-31", "A license of its plan is usually valid for 30 days."),
+        ("features", "sso, 3d", "lose: a, b. They get: sso, 3d."),
     ] {
-        let path = format!("{}/{form}", license_page(&license));
         let page = send(&visitor, &path, &[(field, value)]).await;
         assert!(page.contains(question), "{page}");
-        assert_eq!(stored(&app, &license).await, before, "{form}: {value}");
+        assert_eq!(stored(&app, &license).await, before, "{field}: {value}");
     }
-    let path = format!("{}/expiry", license_page(&license));
-    let page = send(&visitor, &path, &[("expiresAt", "2020-01-31"), ("confirmed", "yes")]).await;
+    // Each change of a form is asked about, one by one.
+    let both = [("maxSeats", ""), ("expiresAt", "")];
+    let first = send(&visitor, &path, &both).await;
+    assert!(first.contains("Remove the seat limit?"), "{first}");
+    let confirmed = [&both[..], &[("confirmed", " limit")]].concat();
+    let second = send(&visitor, &path, &confirmed).await;
+    assert!(second.contains("Remove the expiry?"), "{second}");
+    assert!(second.contains("name=\"confirmed\" value=\" limit end\""), "{second}");
+    assert_eq!(stored(&app, &license).await, before);
+    let page = send(&visitor, &path, &[("expiresAt", "2020-01-31"), ("confirmed", "end")]).await;
     assert!(page.contains("to 31 Jan 2020. That is in the past"), "{page}");
     assert_eq!(app.validate("ada").await.verdict(), "expired");
     // It is over already.
@@ -311,8 +314,8 @@ async fn notices_say_what_has_happened() {
         ("unassign", "userId", "grace", "unassigned"),
         ("unassign", "userId", "grace", "unassigned-before"),
         ("unassign", "userId", "ada", "seat-freed"),
-        ("limit", "maxSeats", "1", "unchanged"),
-        ("limit", "maxSeats", "6", "limit-changed&from=1&to=6"),
+        ("terms", "maxSeats", "1", "unchanged"),
+        ("terms", "maxSeats", "+5", "limit-changed&from=1&to=6"),
         ("status", "status", "suspended", "license-suspended"),
         ("assign", "userId", "linus", "assigned-invalid&to=suspended"),
     ] {

@@ -72,9 +72,9 @@ async fn a_form_that_changes_nothing_says_so() {
         ("/plans/PLAN", &[("name", "Team"), ("maxSeats", "1")]),
         ("/users/USER", &[]),
         ("/licenses/LICENSE/status", &[("status", "active")]),
-        ("/licenses/LICENSE/limit", &[("maxSeats", "1")]),
-        ("/licenses/LICENSE/expiry", &[("expiresAt", "")]),
-        ("/licenses/LICENSE/features", &[("features", "")]),
+        ("/licenses/LICENSE/terms", &[("maxSeats", "1")]),
+        ("/licenses/LICENSE/terms", &[("expiresAt", "")]),
+        ("/licenses/LICENSE/terms", &[("features", "")]),
     ] {
         let before = changes(&app).await;
         let answer = admin.post(&records.path(form), fields).await;

@@ -189,7 +189,7 @@ async fn a_license_is_renewed_on_its_page() {
     app.update(&license, json!({ "expiresAt": "2090-01-31T12:00:00Z" })).await.data();
     let visitor = admin(&app).await;
     let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
-    assert!(page.contains("Renew for 365 days, through 2091-01-31"), "{page}");
+    assert!(page.contains("Renew for 365 days, through 31 Jan 2091"), "{page}");
     app.update(&license, json!({ "clear": ["expiresAt"] })).await.data();
     let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
     assert!(!page.contains("Renew for"), "{page}");

@@ -5,12 +5,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
-    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status,
-    Timestamp, TransferLicense, UpdateLicense,
+    AssignLicense, ExternalId, License, LicenseId, LicenseWithSeats, Status, Timestamp,
+    TransferLicense, UpdateLicense,
 };
 
-use super::questions::{self, missing_in};
 use super::show::{Fields, ShowQuery, show};
+use super::{questions, save};
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Form, Id, path_param};
@@ -19,21 +19,14 @@ use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::{release, user_lookup};
 use crate::pages::catalog::chosen_plan;
-use crate::pages::fields::features;
 use crate::pages::filters::end_in_words;
 use crate::pages::leases;
-use crate::pages::{
-    Done, Editor, Notice, Stop, Visitor, counted, end_of_day, given, optional, required,
-};
+use crate::pages::{Done, Editor, Notice, Stop, Visitor, given, required};
 
 #[derive(Clone, Copy)]
 enum Act {
-    Name,
     Status,
-    Limit,
-    Expiry,
     Terms,
-    Features,
     Assign,
     Unassign,
     Release,
@@ -46,13 +39,9 @@ enum Act {
 pub struct Action(&'static str, Act, &'static str);
 
 impl Action {
-    const ALL: [Self; 11] = [
-        Self("name", Act::Name, "The name was not changed"),
+    const ALL: [Self; 7] = [
         Self("status", Act::Status, "The status was not changed"),
-        Self("limit", Act::Limit, "The limit was not changed"),
-        Self("expiry", Act::Expiry, "The expiry was not changed"),
-        Self("terms", Act::Terms, "Floating, grace and offline were not changed"),
-        Self("features", Act::Features, "The features were not changed"),
+        Self("terms", Act::Terms, "The terms were not saved"),
         Self("assign", Act::Assign, "The license was not assigned"),
         Self("unassign", Act::Unassign, "The license was not unassigned"),
         Self("release", Act::Release, "The seat was not freed"),
@@ -110,27 +99,14 @@ struct SentForm<'a> {
 impl SentForm<'_> {
     async fn perform(&self, act: Act) -> Result<Done, Stop> {
         match act {
-            Act::Name => self.set_name().await,
             Act::Status => self.set_status().await,
-            Act::Limit => self.set_limit().await,
-            Act::Expiry => self.set_expiry().await,
-            Act::Terms => self.set_terms().await,
-            Act::Features => self.set_features().await,
+            Act::Terms => self.save().await,
             Act::Assign => self.assign().await,
             Act::Unassign => self.unassign().await.map(Done::from),
             Act::Release => self.release().await.map(Done::from),
             Act::Transfer => self.transfer().await,
             Act::Plan => self.set_plan().await,
         }
-    }
-
-    async fn set_name(&self) -> Result<Done, Stop> {
-        let name = optional("name", "The name", given("name", &self.fields.name)?)?;
-        let before = self.stored().await?;
-        let clear = name.is_none().then(|| vec![LicenseField::Name]);
-        let update = UpdateLicense { name: name.clone(), clear, ..UpdateLicense::default() };
-        self.update(update).await?;
-        Ok(Notice::NameChanged.unless(before.name == name).into())
     }
 
     async fn set_status(&self) -> Result<Done, Stop> {
@@ -153,72 +129,15 @@ impl SentForm<'_> {
         Ok(notice.unless(before.status == status).into())
     }
 
-    async fn set_limit(&self) -> Result<Done, Stop> {
-        let limit = optional("maxSeats", "The limit", given("maxSeats", &self.fields.max_seats)?)?;
+    async fn save(&self) -> Result<Done, Stop> {
         let before = self.stored().await?;
-        questions::ask_about_limit(&before, limit, self.fields)?;
-        let clear = limit.is_none().then(|| vec![LicenseField::MaxSeats]);
-        let update = UpdateLicense { max_seats: limit, clear, ..UpdateLicense::default() };
-        let after = self.update(update).await?;
-        let shown = |license: &License| match license.max_seats {
-            Some(limit) => limit.to_string(),
-            None => "unlimited".to_owned(),
-        };
-        let notice = match limit {
-            _ if before.max_seats == after.max_seats => return Ok(Notice::Unchanged.into()),
-            Some(limit) if limit.get() < before.seats.used => Notice::LimitBelowUsed,
-            _ => Notice::LimitChanged,
-        };
-        Ok(notice.with(shown(&before), shown(&after)))
-    }
-
-    async fn set_expiry(&self) -> Result<Done, Stop> {
-        let text = given("expiresAt", &self.fields.expires_at)?;
-        let before = self.stored().await?;
-        let end = match text.trim() {
-            "" => None,
-            day => Some(end_of_day("expiresAt", "The expiry", day)?),
-        };
-        let view = self.visitor.view();
-        questions::ask_about_expiry(view, &before, end, self.fields).await?;
-        let clear = end.is_none().then(|| vec![LicenseField::ExpiresAt]);
-        let update = UpdateLicense { expires_at: end, clear, ..UpdateLicense::default() };
-        let after = self.update(update).await?;
-        let shown =
-            |license: &License| license.expires_at.map_or_else(|| "never".to_owned(), end_in_words);
-        let notice = match end {
-            _ if before.expires_at == after.expires_at => return Ok(Notice::Unchanged.into()),
-            Some(end) if end <= Timestamp::now() => Notice::ExpiryPassed,
-            _ => Notice::ExpiryChanged,
-        };
-        Ok(notice.with(shown(&before), shown(&after)))
-    }
-
-    async fn set_terms(&self) -> Result<Done, Stop> {
-        let terms = self.fields.terms.read()?;
-        let before = self.stored().await?;
-        let update = UpdateLicense { clear: Some(terms.absent()), ..UpdateLicense::default() };
-        self.update(update.with_terms(terms)).await?;
-        Ok(Notice::TermsChanged.unless(terms == before.terms.of_plan).into())
-    }
-
-    async fn set_features(&self) -> Result<Done, Stop> {
-        let text = given("features", &self.fields.features)?;
-        let before = self.stored().await?;
-        let features = features("features", text, &before.features)?;
-        questions::ask_about_features(&before, &features, self.fields)?;
-        let update = UpdateLicense { features: Some(features), ..UpdateLicense::default() };
-        let after = self.update(update).await?;
-        let removed = missing_in(&after.features, &before.features);
-        let added = missing_in(&before.features, &after.features);
-        let notice = match (removed.is_empty(), added.is_empty()) {
-            (false, false) => Notice::FeaturesReplaced,
-            (false, true) => Notice::FeaturesRemoved,
-            (true, false) => Notice::FeaturesAdded,
-            (true, true) if before.features == after.features => Notice::Unchanged,
-            (true, true) => Notice::FeaturesSorted,
-        };
-        Ok(notice.with(brief(&removed), brief(&added)))
+        match save::read(self.visitor.view(), &before, self.fields).await? {
+            None => Ok(Notice::Unchanged.into()),
+            Some((update, done)) => {
+                self.update(update).await?;
+                Ok(done)
+            }
+        }
     }
 
     async fn assign(&self) -> Result<Done, Stop> {
@@ -312,12 +231,6 @@ impl SentForm<'_> {
     async fn begin(&self) -> Result<Change, Error> {
         self.visitor.change(self.seen).await
     }
-}
-
-/// Features in a few words, as a notice can show them; nothing if there are none.
-fn brief(features: &[&str]) -> String {
-    let names = features.join(", ");
-    if Done::fits(&names) { names } else { counted(features.len() as i64, "feature") }
 }
 
 /// Describes the effect of an assignment for the user, given the license after it.

@@ -58,7 +58,7 @@ pub fn ask_about_limit(
     limit: Option<MaxSeats>,
     fields: &Fields,
 ) -> Result<(), Stop> {
-    if fields.is_confirmed() || limit == license.max_seats {
+    if fields.confirms("limit") {
         return Ok(());
     }
     let used = license.seats.used;
@@ -79,9 +79,9 @@ pub fn ask_about_limit(
         ),
         Some(_) => return Ok(()),
     };
-    let path = format!("/licenses/{}/limit", license.id);
+    let path = format!("/licenses/{}/terms", license.id);
     let question = Question::new(title, sentence, fields.path_back(license.id));
-    Err(question.choice(button, path, &fields.confirmed("yes"))?.into())
+    Err(question.choice(button, path, &fields.also_confirmed("limit"))?.into())
 }
 
 /// Features that are removed, perhaps by a slip in the names of others.
@@ -91,7 +91,7 @@ pub fn ask_about_features(
     fields: &Fields,
 ) -> Result<(), Stop> {
     let removed = missing_in(features, &license.features);
-    if fields.is_confirmed() || removed.is_empty() {
+    if fields.confirms("features") || removed.is_empty() {
         return Ok(());
     }
     let count = counted(removed.len() as i64, "feature");
@@ -100,10 +100,10 @@ pub fn ask_about_features(
     if !added.is_empty() {
         sentence += &format!(" They get: {}.", added.join(", "));
     }
-    let (title, path) = (format!("Remove {count}?"), format!("/licenses/{}/features", license.id));
+    let (title, path) = (format!("Remove {count}?"), format!("/licenses/{}/terms", license.id));
     let question = Question::new(title, sentence, fields.path_back(license.id));
     let button = format!("Remove {count}");
-    Err(question.choice(button, path, &fields.confirmed("yes"))?.dangerous().into())
+    Err(question.choice(button, path, &fields.also_confirmed("features"))?.dangerous().into())
 }
 
 /// Returns the features of `all` that `these` lack.
@@ -119,11 +119,11 @@ pub async fn ask_about_expiry(
     fields: &Fields,
 ) -> Result<(), Stop> {
     let now = Timestamp::now();
-    if fields.is_confirmed() || end == license.expires_at {
+    if fields.confirms("end") {
         return Ok(());
     }
-    let (path, back) = (format!("/licenses/{}/expiry", license.id), fields.path_back(license.id));
-    let confirmed = fields.confirmed("yes");
+    let (path, back) = (format!("/licenses/{}/terms", license.id), fields.path_back(license.id));
+    let confirmed = fields.also_confirmed("end");
     let question = match end {
         None => {
             let sentence = "The license then never expires. It can still be suspended or revoked.";

@@ -1,11 +1,13 @@
 //! The page of a license.
 
 use askama::Template;
+use askama::filters::HtmlSafe;
 use axum::response::Response;
 use common::{
     Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Term, Timestamp,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::affected::refused_users;
 use crate::error::Error;
@@ -16,7 +18,7 @@ use crate::ops::view::View;
 use crate::ops::{license_keys, plans};
 use crate::pages::catalog::Catalog;
 use crate::pages::event_line::{actor, changes};
-use crate::pages::filters::end_in_words;
+use crate::pages::filters::{day, end_in_words, last_day_in_words};
 use crate::pages::terms::TermFields;
 use crate::pages::{
     Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, counted, filters, last_day,
@@ -28,7 +30,7 @@ use crate::store::Page;
 const USERS: i64 = 20;
 
 /// Number of events that the page shows.
-const EVENTS: i64 = 10;
+const EVENTS: i64 = 3;
 
 #[derive(Template)]
 #[template(path = "license.html")]
@@ -66,11 +68,38 @@ impl LicensePage {
         holder.leased_until.filter(|until| Timestamp::now() < *until)
     }
 
+    /// A link to a user: by name, with the id next to it, or by the id.
+    fn user_link<'a>(&self, user: &'a AssignedUser) -> UserLink<'a> {
+        UserLink { base: self.layout.base(), user }
+    }
+
+    /// The names and values of the metadata. Texts stand without quotes.
+    fn metadata(&self) -> Vec<(String, String)> {
+        let members = serde_json::to_value(&self.license.metadata).unwrap_or_default();
+        let members = members.as_object().cloned().unwrap_or_default();
+        let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        members.into_iter().map(|(name, value)| (name, text(value))).collect()
+    }
+
     fn in_grace_until(&self) -> Option<Timestamp> {
         let LicenseDetails { license, terms, .. } = &self.license.details;
         license.in_grace_until(terms, Timestamp::now())
     }
 }
+
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"{% if let Some(name) = user.name -%}
+        <a href="{{ base }}/users/{{ user.user_id }}"><bdi>{{ name }}</bdi></a> <small class="quiet">{{ user.external_id }}</small>
+        {%- else -%}<a href="{{ base }}/users/{{ user.user_id }}">{{ user.external_id }}</a>{%- endif %}"#
+)]
+struct UserLink<'a> {
+    base: String,
+    user: &'a AssignedUser,
+}
+
+impl HtmlSafe for UserLink<'_> {}
 
 /// The query of the page.
 #[derive(Default, Deserialize)]
@@ -115,6 +144,15 @@ impl Fields {
         !self.confirmed.is_empty()
     }
 
+    /// Whether this question about the terms was confirmed. There may be several, one by one.
+    pub fn confirms(&self, question: &str) -> bool {
+        self.confirmed.split(' ').any(|confirmed| confirmed == question)
+    }
+
+    pub fn also_confirmed(&self, question: &str) -> Self {
+        self.confirmed(&format!("{} {question}", self.confirmed))
+    }
+
     /// Returns the fields with this value confirmed.
     pub fn confirmed(&self, what: &str) -> Self {
         Self { confirmed: what.to_owned(), ..self.clone() }
@@ -153,14 +191,16 @@ pub async fn show(
     let ShowQuery { holders, assigned, .. } = &query;
     let others = &[("assigned", assigned.as_str())];
     let place = Some(("seats", "holders"));
+    let labels = ["Newest holders", "Older holders"];
     let paging =
-        Paging { parameter: "holders", rows: USERS, place, others, ..Paging::new(holders) };
+        Paging { parameter: "holders", rows: USERS, place, labels, others, ..Paging::new(holders) };
     let mut holders = licenses::holders(view.clone(), id, paging.page()).await?;
     let holders_pager = paging.pager(&mut holders, |holder| holder.activation_id);
     let others = &[("holders", query.holders.as_str())];
     let place = Some(("waiting", "users without a seat"));
-    let paging =
-        Paging { parameter: "assigned", rows: USERS, place, others, ..Paging::new(assigned) };
+    let labels = ["Newest without a seat", "Older without a seat"];
+    let first = Paging::new(assigned);
+    let paging = Paging { parameter: "assigned", rows: USERS, place, labels, others, ..first };
     let mut waiting = licenses::waiting(view.clone(), id, paging.page()).await?;
     let waiting_pager = paging.pager(&mut waiting, |user| user.assignment_id);
     let place = Some(("keys", "license keys"));

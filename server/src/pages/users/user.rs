@@ -19,6 +19,7 @@ use crate::ops::explain::{self, ExplainedUser};
 use crate::ops::{renames, users};
 use crate::pages::event_line::actor;
 use crate::pages::fields::is_email;
+use crate::pages::filters::last_day_in_words;
 use crate::pages::refusals::reason;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
