@@ -6,7 +6,7 @@ mod sharding;
 mod sqlite;
 
 pub use postgres::{Postgres, PostgresFacts, postgres_servers};
-pub use sharding::ShardingFacts;
+pub use sharding::{ShardingFacts, sharding_facts};
 pub use sqlite::Sqlite;
 
 use base64::Engine;

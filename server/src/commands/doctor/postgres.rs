@@ -2,7 +2,7 @@
 //! requirements.
 
 use futures_util::future::join_all;
-use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
+use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers, sharding_facts};
 use licd::db::{DatabaseUrl, Hosts, OpenError};
 
 use super::finding::{Finding, FindingState, in_time, settled};
@@ -76,7 +76,7 @@ async fn report(url: &DatabaseUrl, server: &Postgres) -> Report {
     }
     findings.extend(durability(&facts));
     let sharding = async {
-        let facts = server.sharding(&mut conn).await;
+        let facts = sharding_facts(&mut conn).await;
         facts.map_err(|error| Finding::problem("sharding", error.to_string()))
     };
     let (most, of_a_node) = match in_time("sharding", sharding).await {

@@ -7,7 +7,6 @@ use common::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection, Row};
 
-use super::sharding::{self, ShardingFacts};
 use super::{SIGNING_KEYS, Sealed, WEBHOOKS, current};
 use crate::db::connect::with_settings;
 use crate::db::hosts::{Hosts, address};
@@ -113,11 +112,6 @@ impl Postgres {
             before,
             after,
         })
-    }
-
-    /// The places of the tables. `None` if they are not distributed.
-    pub async fn sharding(&self, conn: &mut PgConnection) -> Result<Option<ShardingFacts>> {
-        sharding::facts(conn).await
     }
 
     /// The tables of licd that are missing, or that its role cannot read and write; empty if there

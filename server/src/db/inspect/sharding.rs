@@ -31,7 +31,7 @@ const SERVERS: &str = "
     where n.noderole = 'primary' order by name";
 
 /// `None` if the database is not distributed.
-pub(super) async fn facts(conn: &mut PgConnection) -> Result<Option<ShardingFacts>> {
+pub async fn sharding_facts(conn: &mut PgConnection) -> Result<Option<ShardingFacts>> {
     if !is_sharded(conn).await? {
         return Ok(None);
     }

@@ -75,8 +75,9 @@ impl LicensePage {
 
     /// The names and values of the metadata. Texts stand without quotes.
     fn metadata(&self) -> Vec<(String, String)> {
-        let members = serde_json::to_value(&self.license.metadata).unwrap_or_default();
-        let members = members.as_object().cloned().unwrap_or_default();
+        let Ok(Value::Object(members)) = serde_json::to_value(&self.license.metadata) else {
+            return Vec::new();
+        };
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         members.into_iter().map(|(name, value)| (name, text(value))).collect()
     }

@@ -123,12 +123,12 @@ impl Chart {
     /// `hours` begin with the [`Span::start`], and end with the current one.
     pub fn of(base: String, hours: &[HourStatistics], span: Span) -> Self {
         let of_day = &hours[hours.len().saturating_sub(HOURS)..];
-        let (hours, unit, length, name) = match span {
-            Span::Day => (of_day, "hour", TimeDelta::hours(1), 11..16),
-            Span::Week | Span::Month => (hours, "day", TimeDelta::days(1), 0..10),
+        let (hours, unit, length, name, last) = match span {
+            Span::Day => (of_day, "hour", TimeDelta::hours(1), 11..16, "now"),
+            Span::Week | Span::Month => (hours, "day", TimeDelta::days(1), 0..10, "today"),
         };
         let is_same = |a: &HourStatistics, b: &HourStatistics| {
-            unit == "day" && day_start(a.hour) == day_start(b.hour)
+            span != Span::Day && day_start(a.hour) == day_start(b.hour)
         };
         let columns = hours.chunk_by(is_same).map(|part| Column {
             name: part[0].hour.to_string()[name.clone()].to_owned(),
@@ -140,7 +140,7 @@ impl Chart {
         let step = columns.len().div_ceil(LABELS);
         let mut axis: Vec<String> =
             columns.iter().step_by(step).map(|column| column.name.clone()).collect();
-        axis.push(if unit == "day" { "today" } else { "now" }.to_owned());
+        axis.push(last.to_owned());
         Self { base, span, unit, axis, columns, sum: Counts::of(hours) }
     }
 
