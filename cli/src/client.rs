@@ -213,8 +213,9 @@ impl Client {
 
     /// Changes a record, with the time of the last change that the caller saw, if any. Fails with a
     /// conflict if the record was changed since then.
-    async fn patch<T: DeserializeOwned>(
+    async fn write_seen<T: DeserializeOwned>(
         &self,
+        method: Method,
         path: &str,
         body: &impl Serialize,
         seen: Option<Timestamp>,
@@ -222,7 +223,7 @@ impl Client {
         let tag = seen.map(|seen| HeaderValue::from_str(&format!("\"{}\"", seen.millis())));
         let tag = tag.transpose().map_err(Error::internal)?;
         let headers: Vec<_> = tag.into_iter().map(|tag| (IF_MATCH, tag)).collect();
-        let request = ApiRequest { headers: &headers, ..self.request(Method::PATCH, path) };
+        let request = ApiRequest { headers: &headers, ..self.request(method, path) };
         let body = Some(to_json(body)?);
         let written = self.write_request(&request, body, &new_idempotency_key()).await;
         written

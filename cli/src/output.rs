@@ -32,9 +32,7 @@ pub use messages::Messages;
 pub use planned::{PlannedRequest, show_planned};
 use table::wrapped;
 pub use table::{Column, Style, Table};
-pub use time::{
-    Days, Expiry, Grace, IdleTime, LeaseTime, PastTime, Patience, Span, Term, Ttl, relative,
-};
+pub use time::{Days, Expiry, Grace, IdleTime, LeaseTime, PastTime, Patience, Span, Ttl, relative};
 pub use wait_display::WaitDisplay;
 
 /// A part of the output for a person.

@@ -44,6 +44,11 @@ pub struct Plan {
     /// Start of the days of `expiresInDays`. Null for the creation of the license.
     #[serde(default)]
     pub expires_from: Option<ExpiresFrom>,
+    /// Whether licenses of the plan are trials, which numbers of sales leave out. It never affects
+    /// decisions.
+    #[serde(default)]
+    #[cfg_attr(feature = "server", schemars(required))]
+    pub trial: bool,
 }
 
 /// The body of `POST /api/v1/admin/products`.
@@ -87,6 +92,9 @@ with_terms! {
         pub features: Option<Features>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expires_from: Option<ExpiresFrom>,
+        /// Whether licenses of the plan are trials. If absent, they are not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub trial: Option<bool>,
     }
 }
 
@@ -103,6 +111,8 @@ with_terms! {
         pub features: Option<Features>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expires_from: Option<ExpiresFrom>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub trial: Option<bool>,
         /// Fields to set to null.
         pub clear: Option<Vec<PlanField>>,
     }

@@ -83,8 +83,8 @@ string_enum! {
 }
 
 string_enum! {
-    /// Reason why a seat was freed. Later versions may have more.
-    FreedFor, "why a seat was freed" {
+    /// Reason why a seat was freed or a license was updated. Later versions may have more.
+    EventReason, "the reason of an event" {
         /// The holder was not validated for the idle time, and another user took over the seat.
         Idle = "idle",
         /// The application or an administrator released the seat.
@@ -95,6 +95,8 @@ string_enum! {
         Transferred = "transferred",
         /// The user was deleted.
         UserDeleted = "user_deleted",
+        /// The license was renewed.
+        Renewed = "renewed",
     }
 }
 
@@ -145,9 +147,9 @@ pub struct EventData {
     pub object: Map<String, Value>,
     /// Previous values of the members that changed. Null for a new or deleted record.
     pub previous: Option<Map<String, Value>>,
-    /// Reason of a `seat.freed`.
+    /// Reason of a `seat.freed`, and of a `license.updated` that renewed the license.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Open<FreedFor>>,
+    pub reason: Option<Open<EventReason>>,
 }
 
 impl EventData {

@@ -22,8 +22,10 @@ mod license;
 mod license_key;
 mod metadata;
 mod number;
+mod numbers;
 mod open;
 mod outcome;
+mod renewal;
 mod setting;
 mod signing_key;
 mod string_enum;
@@ -44,7 +46,7 @@ pub use catalog::{
 pub use checked_text::{checked_text, is_checked_text};
 pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
-    ActorType, Event, EventActor, EventData, EventSubject, EventType, FreedFor, RelatedRecords,
+    ActorType, Event, EventActor, EventData, EventReason, EventSubject, EventType, RelatedRecords,
     SubjectType,
 };
 #[cfg(feature = "server")]
@@ -76,15 +78,19 @@ pub use number::{
     ExpiresInDays, GraceDays, MaxLeaseSeconds, MaxSeats, MaxUses, OverlapSeconds, SeatIdleMinutes,
     TtlSeconds,
 };
+pub use numbers::{
+    LicenseTotals, MonthNumbers, MonthStatistics, Numbers, PlanNumbers, PlanStatistics, SeatsTaken,
+};
 pub use open::Open;
-pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
+pub use outcome::{HourStatistics, Outcomes, Statistics, UserRefusal, hour_of};
+pub use renewal::{RenewFrom, RenewLicense, RenewalTerm};
 pub use setting::{Invisible, setting, trimmed};
 pub use signing_key::{
     Jwk, PublicKey, RotateSigningKeys, SigningKey, SigningKeyState, SigningKeys,
 };
 pub use terms::{ExpiresFrom, PlanTerms, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
-pub use time::Timestamp;
+pub use time::{Timestamp, month_of};
 pub use user::{
     CreateUser, ForgetUser, ForgottenUser, NewUser, RemainingData, RemainingType, UpdateUser, User,
     UserField,

@@ -341,6 +341,10 @@ with_terms! {
         /// Maximum number of seats. A limit below the number of held seats frees none, but prevents
         /// new ones.
         pub max_seats: Option<MaxSeats>,
+        /// Adds this number to the limit. Cannot be combined with `maxSeats`, and fails without a
+        /// limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub add_seats: Option<MaxSeats>,
         /// End of the license. A license that starts with its first validation then no longer does.
         pub expires_at: Option<Timestamp>,
         pub features: Option<Features>,

@@ -1,5 +1,7 @@
 //! Outcomes of validations: counts by hour, and refusals by user.
 
+use std::ops::{Deref, DerefMut};
+
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +42,18 @@ pub struct Statistics {
 /// Number of validations of an hour by outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct HourStatistics {
     /// Start of the hour.
     pub hour: Timestamp,
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
+}
+
+/// Number of validations by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Outcomes {
     /// Number of all validations, which is the sum of the other members.
     pub total: i64,
     pub valid: i64,
@@ -59,19 +69,25 @@ pub struct HourStatistics {
 impl HourStatistics {
     /// Returns an hour without a validation.
     pub fn empty(hour: Timestamp) -> Self {
-        Self {
-            hour,
-            total: 0,
-            valid: 0,
-            no_license: 0,
-            expired: 0,
-            revoked: 0,
-            suspended: 0,
-            exceeded_seats: 0,
-            user_not_found: 0,
-        }
+        Self { hour, outcomes: Outcomes::default() }
     }
+}
 
+impl Deref for HourStatistics {
+    type Target = Outcomes;
+
+    fn deref(&self) -> &Outcomes {
+        &self.outcomes
+    }
+}
+
+impl DerefMut for HourStatistics {
+    fn deref_mut(&mut self) -> &mut Outcomes {
+        &mut self.outcomes
+    }
+}
+
+impl Outcomes {
     /// Adds validations that were refused for the reason, or valid ones if it is `None`.
     pub fn add(&mut self, reason: Option<Reason>, count: i64) {
         *self.outcome(reason) += count;

@@ -140,6 +140,7 @@ impl CreatePlan {
             expires_in_days: None,
             features: None,
             expires_from: None,
+            trial: None,
             seat_idle_minutes: None,
             grace_days: None,
             max_lease_seconds: None,

@@ -20,6 +20,13 @@ pub struct Timestamp(DateTime<Utc>);
 const WHAT: &str = "a time from 1970 to 9999 as in 2027-01-31T12:00:00Z";
 
 impl Timestamp {
+    pub const FIRST: Self = Self(DateTime::UNIX_EPOCH);
+    /// The first time after the year 9999.
+    pub const LAST: Self = Self(match DateTime::from_timestamp_secs(253_402_300_800) {
+        Some(time) => time,
+        None => DateTime::UNIX_EPOCH,
+    });
+
     /// Reads the clock. Each request calls this once, so that all of its steps use one time.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     pub fn now() -> Self {
@@ -50,6 +57,30 @@ impl Timestamp {
     /// within a day.
     pub fn last_day(self) -> Option<NaiveDate> {
         (self.0.time() == NaiveTime::MIN).then(|| self.0.date_naive().pred_opt()).flatten()
+    }
+
+    /// Returns the day in UTC.
+    pub fn date(self) -> NaiveDate {
+        self.0.date_naive()
+    }
+
+    /// Returns the start of a day in UTC.
+    pub fn start_of(day: NaiveDate) -> Self {
+        Self(day.and_time(NaiveTime::MIN).and_utc())
+    }
+
+    /// Returns the first and the last end, exclusive, of records whose last valid day in UTC is one
+    /// of these. A record that ends at midnight was last valid the day before.
+    pub fn ends_on(first: NaiveDate, last: NaiveDate) -> (Self, Self) {
+        let millisecond = Duration::milliseconds(1);
+        let first = if first < Self::FIRST.date() {
+            Self::FIRST
+        } else {
+            Self::start_of(first).plus(millisecond)
+        };
+        let last =
+            if last >= Self::LAST.date() { Self::LAST } else { Self::start_of(last).end_of_day() };
+        (first, last.plus(millisecond))
     }
 
     /// Returns the next midnight in UTC.
@@ -96,6 +127,12 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         self.0 - earlier.0
     }
+}
+
+/// Returns the first and the last day of a month such as `2027-01`.
+pub fn month_of(text: &str) -> Option<(NaiveDate, NaiveDate)> {
+    let first = format!("{text}-01").parse::<NaiveDate>().ok()?;
+    Some((first, first.checked_add_months(Months::new(1))?.pred_opt()?))
 }
 
 impl fmt::Display for Timestamp {

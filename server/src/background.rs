@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::Timestamp;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout};
 
 use crate::auth::gate::KeyGate;
 use crate::auth::last_uses;
@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::nodes::Node;
 use crate::ops::notices::{self, ExpiryNotices};
-use crate::ops::{idempotency, sessions, webhooks};
+use crate::ops::{idempotency, numbers, sessions, webhooks};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, idle, outcome_counts};
 
@@ -33,6 +33,11 @@ const SHARDED_RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 const UPTIME_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between searches for licenses that have ended or will end soon.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
+/// Minimum and maximum interval between counts of the numbers of plans, and how many times as long as
+/// a count took the interval is.
+const NUMBERS_INTERVAL: Duration = Duration::from_secs(60);
+const MAX_NUMBERS_INTERVAL: Duration = Duration::from_secs(3600);
+const NUMBERS_PAUSE: u32 = 360;
 /// Interval between counts of the webhooks by state.
 const WEBHOOK_STATES_INTERVAL: Duration = Duration::from_secs(30);
 /// Minimum interval between log lines about dropped checks.
@@ -82,6 +87,7 @@ impl Tasks {
         tasks.spawn("outcomes", Work::write_outcomes);
         tasks.spawn("last_checks", Work::write_last_checks);
         tasks.spawn("notices", Work::give_notices);
+        tasks.spawn("numbers", Work::count_numbers);
         tasks.spawn("webhook_states", Work::show_webhooks);
         if !app.webhooks.is_off {
             tasks.spawn("webhooks", |work| work.webhooks.run());
@@ -147,6 +153,7 @@ impl Work {
             self.run("webhook_failures_retention", webhooks::forget_old_failures(db, now)).await;
             self.run("events_retention", events::forget_old(db, self.events_kept, now)).await;
             self.run("outcomes_retention", outcome_counts::forget_old(db, now)).await;
+            self.run("numbers_retention", numbers::forget_old(db, now)).await;
         }
     }
 
@@ -197,6 +204,16 @@ impl Work {
             ticks.tick().await;
             let given = notices::give(&self.db, &self.expiry_notices, Timestamp::now());
             self.run("notices", given).await;
+        }
+    }
+
+    /// Counts more often than hourly where that takes little time.
+    async fn count_numbers(self) {
+        loop {
+            let begun = Instant::now();
+            self.run("numbers", numbers::count(&self.db, Timestamp::now())).await;
+            let pause = begun.elapsed() * NUMBERS_PAUSE;
+            sleep(pause.clamp(NUMBERS_INTERVAL, MAX_NUMBERS_INTERVAL)).await;
         }
     }
 

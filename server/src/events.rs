@@ -8,7 +8,7 @@ mod origin;
 mod record;
 
 use common::{
-    Activation, Assignment, DeviceName, DisabledReason, EventType, ExternalId, FreedFor, Key,
+    Activation, Assignment, DeviceName, DisabledReason, EventReason, EventType, ExternalId, Key,
     Lease, LeaseId, License, LicenseDetails, LicenseId, LicenseKey, Line, Plan, Product,
     RelatedRecords, SigningKey, SubjectType, Tenant, Timestamp, User, UserId, WebhookId,
 };
@@ -29,7 +29,7 @@ pub struct NewEvent {
     related: RelatedRecords,
     object: Value,
     previous: Option<Map<String, Value>>,
-    reason: Option<FreedFor>,
+    reason: Option<EventReason>,
     /// The world of the record, if it differs from that of the origin.
     scope: Option<Scope>,
 }
@@ -205,6 +205,10 @@ impl NewEvent {
         Self::of_license(EventType::LicenseUpdated, after).with_previous(before)
     }
 
+    pub fn license_renewed(before: &LicenseDetails, after: &LicenseDetails) -> Self {
+        Self { reason: Some(EventReason::Renewed), ..Self::license_updated(before, after) }
+    }
+
     pub fn license_status_changed(before: &LicenseDetails, after: &LicenseDetails) -> Self {
         Self::of_license(EventType::LicenseStatusChanged, after).with_previous(before)
     }
@@ -264,7 +268,7 @@ impl NewEvent {
         license: &License,
         user: &ExternalId,
         seat: &Activation,
-        reason: FreedFor,
+        reason: EventReason,
     ) -> Self {
         let event = Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat);
         Self { reason: Some(reason), ..event }

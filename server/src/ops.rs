@@ -16,6 +16,7 @@ pub mod licenses;
 mod members;
 pub mod nodes;
 pub mod notices;
+pub mod numbers;
 pub mod outcome;
 pub mod outcomes;
 pub mod plans;

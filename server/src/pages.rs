@@ -20,6 +20,7 @@ pub mod keys;
 mod layout;
 mod leases;
 pub mod licenses;
+pub mod numbers;
 pub mod overview;
 mod paging;
 mod parts;

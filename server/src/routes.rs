@@ -110,7 +110,7 @@ const GROUPS: [Group; 13] = [
     ("Events", "The changes of records, in the order of commit.", events),
     ("Webhooks", "URLs to which licd sends events.", webhooks::webhooks),
     ("Refusals", "The users whose validations were refused.", refusals),
-    ("Statistics", "The number of validations by outcome.", statistics),
+    ("Statistics", "Validations by outcome, and licenses, seats and users by plan.", statistics),
     // For operators.
     (
         "Health",
@@ -301,6 +301,13 @@ fn statistics() -> ApiRouter<App> {
             get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome",
                 "Counts the validations of each hour by outcome, for at most 31 days. Without \
                  `to`, the current hour is the last one. Without `from`, the result has 24 hours.")))
+        .api_route("/api/v1/admin/statistics/plans",
+            get_with(statistics::plans, op("getPlanStatistics", "Count licenses, seats and users by plan",
+                "The numbers of each plan on a day in UTC. licd counts today's every hour.")))
+        .api_route("/api/v1/admin/statistics/months",
+            get_with(statistics::months, op("getMonthStatistics", "Count licenses, seats and users by month",
+                "The numbers at the end of each month, with the licenses made and ended and the \
+                 validations in it. Months before the first count are left out.")))
 }
 
 #[rustfmt::skip]

@@ -25,6 +25,7 @@ pub mod notices;
 pub mod outcomes;
 mod page;
 pub mod phrases;
+pub mod plan_days;
 pub mod plans;
 pub mod products;
 pub mod renames;

@@ -156,7 +156,7 @@ def test_licenses(licd):
     listed = licd.licenses.list_licenses(
         plan_id=plan.id,
         status=models.Status.ACTIVE,
-        expiring_before=license.expires_at + timedelta(1),
+        ends_before=license.expires_at + timedelta(1),
     )
     assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
     never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])

@@ -160,7 +160,7 @@ test('licenses', async () => {
     const listed: licd.LicenseList = await api.licenses.listLicenses({
         planId: plan.id,
         status: licd.Status.Active,
-        expiringBefore: new Date(expiresAt.getTime() + 1),
+        endsBefore: new Date(expiresAt.getTime() + 1),
     });
     assert.deepEqual(listed.data, [withSeats]);
     const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];

@@ -331,6 +331,8 @@ async fn the_command_prints_the_copied_tables() {
     webhook_failures          0
     signing_keys              0
     outcomes                  9
+    outcome_days              0
+    plan_days                 0
     refusals                  6
     uptime                    1
     notices                   0

@@ -28,11 +28,14 @@ async fn migrating_prints_each_step() {
     5  license keys by ending
     6  no license keys by suffix
     7  assignments by lease
-    <database> is now at schema version 7: 7 steps.
+    8  trials
+    9  last seen
+    10  numbers
+    <database> is now at schema version 10: 10 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 7; nothing to do."
+        @"<database> is at schema version 10; nothing to do."
     );
 }
 
@@ -47,7 +50,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 7: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 10: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -74,7 +77,10 @@ async fn a_source_without_a_schema_is_left_alone() {
     5  license keys by ending
     6  no license keys by suffix
     7  assignments by lease
-    <database> is now at schema version 7: 7 steps.
+    8  trials
+    9  last seen
+    10  numbers
+    <database> is now at schema version 10: 10 steps.
     "
     );
 }

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 65] = [
+const OPERATIONS: [(&str, &str, &str); 69] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("POST", "/api/v1/claim", r#"{"userId":"ada","key":"7KQ4M-0A1B1-C2D3E-4F5G6-7J8KX"}"#),
     ("POST", "/api/v1/lease", r#"{"userId":"ada","productId":"prd_01h455vb4pex5vsknk084sn02q"}"#),
@@ -44,6 +44,8 @@ const OPERATIONS: [(&str, &str, &str); 65] = [
     ("PATCH", "/api/v1/admin/licenses/{lic}", r#"{"maxSeats":1}"#),
     ("DELETE", "/api/v1/admin/licenses/{lic}", ""),
     ("PATCH", "/api/v1/admin/licenses/{lic}/status", r#"{"status":"active"}"#),
+    ("POST", "/api/v1/admin/licenses/{lic}/renew", "{}"),
+    ("GET", "/api/v1/admin/licenses/totals", ""),
     ("POST", "/api/v1/admin/licenses/{lic}/assign", r#"{"userId":"ada"}"#),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign/ada", ""),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign?userId=ada", ""),
@@ -94,6 +96,8 @@ const OPERATIONS: [(&str, &str, &str); 65] = [
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
     ("GET", "/api/v1/admin/refusals", ""),
     ("GET", "/api/v1/admin/statistics", ""),
+    ("GET", "/api/v1/admin/statistics/plans", ""),
+    ("GET", "/api/v1/admin/statistics/months", ""),
     ("GET", "/api/v1/admin/events", ""),
 ];
 

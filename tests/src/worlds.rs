@@ -54,6 +54,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
             admin(&format!("licenses/{license}/status")),
             json!({ "status": "revoked" }),
         ),
+        (Method::POST, admin(&format!("licenses/{license}/renew")), json!({ "for": "1y" })),
         (Method::POST, admin(&format!("licenses/{license}/assign")), json!({ "userId": "ada" })),
         (Method::DELETE, admin(&format!("licenses/{license}/assign/ada")), json!(null)),
         (Method::DELETE, admin(&format!("licenses/{license}/assign?userId=ada")), json!(null)),
@@ -156,7 +157,7 @@ async fn records_of_another_world_do_not_exist() {
             format!("licenses?search={}", &world.license[26..]),
             "licenses?status=active".into(),
             "licenses?userId=ada".into(),
-            "licenses?expiringBefore=9999-12-31T23:59:59Z".into(),
+            "licenses?endsBefore=9999-12-31T23:59:59Z".into(),
             "licenses?search=".into(),
             "webhooks".into(),
             "users?externalId=ada".into(),
@@ -193,7 +194,7 @@ async fn the_same_names_live_side_by_side() {
     for (world, own) in worlds.iter().zip(&settled) {
         for filter in [
             "userId=ada".into(),
-            "expiringBefore=9999-12-31T23:59:59Z".into(),
+            "endsBefore=9999-12-31T23:59:59Z".into(),
             format!("productId={}", own.product),
             format!("search={}", own.license),
         ] {

@@ -2,6 +2,7 @@
 //! once, with the types of its body and its answer.
 
 mod license_keys;
+mod statistics;
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -11,14 +12,15 @@ use std::str::FromStr;
 use common::{
     AssignLicense, Assignment, AssignmentId, Claim, CreateKey, CreateLicense, CreatePlan,
     CreateProduct, CreateUser, CreateWebhook, Delivery, Event, EventId, Explain, ExternalId,
-    FindLicenseKey, ForgetUser, ForgottenUser, KeyId, LicenseAssignment, LicenseId, LicenseKey,
-    LicenseKeyId, List, OnKeys, OnLease, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat,
-    Released, ReplayWebhook, RequestLease, ResendEvent, Retried, RevokeKey, RollKey,
-    RotateSigningKeys, RunningLease, SetStatus, SigningKeyId, Statistics, Timestamp,
-    TransferLicense, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook, User,
-    UserId, UserRefusal, Validate, WebhookFailure, WebhookId,
+    ForgetUser, ForgottenUser, KeyId, LicenseAssignment, LicenseId, LicenseKey, LicenseKeyId,
+    LicenseTotals, List, OnKeys, OnLease, Plan, PlanId, Product, ProductId, RefusalId, ReleaseSeat,
+    Released, RenewLicense, ReplayWebhook, RequestLease, ResendEvent, Retried, RevokeKey, RollKey,
+    RotateSigningKeys, RunningLease, SetStatus, SigningKeyId, Timestamp, TransferLicense,
+    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook, User, UserId, UserRefusal,
+    Validate, WebhookFailure, WebhookId,
 };
 use futures_util::stream::{Stream, TryStreamExt};
+use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -202,7 +204,7 @@ impl<T: Update> Records<'_, T> {
         seen: Option<Timestamp>,
     ) -> Done<T> {
         let path = self.taking_seats(&Self::path(id));
-        self.client.patch(&path, body, seen).await
+        self.client.write_seen(Method::PATCH, &path, body, seen).await
     }
 
     pub async fn delete(self, id: impl Display) -> Done<T> {
@@ -226,7 +228,23 @@ impl Records<'_, License> {
         seen: Option<Timestamp>,
     ) -> Done<License> {
         let path = format!("{}/status", Self::path(id));
-        self.client.patch(&path, body, seen).await
+        self.client.write_seen(Method::PATCH, &path, body, seen).await
+    }
+
+    /// Moves the end of a license by a term.
+    pub async fn renew(
+        self,
+        id: impl Display,
+        body: &RenewLicense,
+        seen: Timestamp,
+    ) -> Done<License> {
+        let path = format!("{}/renew", Self::path(id));
+        self.client.write_seen(Method::POST, &path, body, Some(seen)).await
+    }
+
+    /// The sums of the licenses that match the filters of the query.
+    pub async fn totals(self, filters: Query) -> Result<ApiRecord<LicenseTotals>> {
+        self.client.get(&filters.on("/api/v1/admin/licenses/totals")).await
     }
 
     /// The seats of a license and their holders; with a limit only the oldest seats.
@@ -373,16 +391,7 @@ impl Client {
         self.post("/api/v1/claim", Some(body), Repeat::Safe).await
     }
 
-    pub async fn find_license_key(&self, body: &FindLicenseKey) -> Result<ApiRecord<LicenseKey>> {
-        self.ask("/api/v1/admin/license-keys/find", body).await
-    }
-
     pub async fn explain(&self, body: &Explain) -> Result<ApiRecord<Explanation>> {
         self.ask("/api/v1/admin/explain", body).await
-    }
-
-    /// Reads the outcomes of validations by hour.
-    pub async fn statistics(&self, from: Timestamp) -> Result<ApiRecord<Statistics>> {
-        self.get(&Query::of("from", from).on("/api/v1/admin/statistics")).await
     }
 }

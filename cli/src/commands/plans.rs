@@ -33,10 +33,11 @@ impl Shown for ApiRecord<Plan> {
         (Column::sparse("OFFLINE"), |it, _, _| {
             TextCell::text(it.terms.max_lease_seconds.map_or_else(String::new, lease_in_words))
         }),
+        (Column::sparse("TRIAL"), |it, _, _| TextCell::text(if it.trial { "yes" } else { "" })),
         (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
     const FIELDS: &'static str = concat!(
-        "id productId name description maxSeats expiresInDays features createdAt updatedAt ",
+        "id productId name description maxSeats expiresInDays features createdAt updatedAt trial ",
         plan_term_fields!()
     );
     const HAS_NAMES: bool = true;
@@ -124,6 +125,9 @@ pub struct CreateArgs {
     /// Whether the days count from the creation or the first validation [default: creation]
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
+    /// The licenses are trials, which numbers of sales leave out
+    #[arg(long)]
+    trial: bool,
     #[command(flatten)]
     same_name: SameNameFlags,
 }
@@ -154,6 +158,9 @@ pub struct UpdateArgs {
     /// Whether the days of new licenses count from the creation or the first validation
     #[arg(long, value_name = "creation or firstValidation")]
     expires_from: Option<ExpiresFrom>,
+    /// Whether the licenses are trials, which numbers of sales leave out
+    #[arg(long, value_name = "true or false", num_args = 0..=1, default_missing_value = "true")]
+    trial: Option<bool>,
     /// Change the name even if it is taken
     #[arg(long, requires = "name")]
     allow_duplicate: bool,
@@ -231,6 +238,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         expires_in_days: args.expires_in.map(Days::get),
         features,
         expires_from: args.expires_from,
+        trial: args.trial.then_some(true),
         ..CreatePlan::new(product.id, name).with_terms(args.terms.terms())
     };
     if args.same_name.looks() {
@@ -255,6 +263,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         expires_in_days: Edit::value(&args.expires_in).map(Days::get),
         features: noun::changed_features(&args.features)?,
         expires_from: args.expires_from,
+        trial: args.trial,
         clear: args.terms.cleared([
             Edit::clears(&args.description, PlanField::Description),
             Edit::clears(&args.max_seats, PlanField::MaxSeats),

@@ -1,6 +1,8 @@
 //! `licctl stats`: how validations were answered, as a line of bars on a terminal and as rows
 //! elsewhere.
 
+mod numbers;
+
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
@@ -29,8 +31,10 @@ const MAX_DAYS: i64 = 30;
 /// hour is a row. Hours and days are in UTC, and the first one is complete. Counts appear within
 /// seconds and are kept for 30 days.
 #[derive(Args)]
-#[command(visible_alias = "statistics")]
+#[command(visible_alias = "statistics", args_conflicts_with_subcommands = true)]
 pub struct StatsArgs {
+    #[command(subcommand)]
+    numbers: Option<numbers::Verb>,
     /// Length of the period, up to 30d
     #[arg(long, value_name = "SPAN", default_value = "24h")]
     since: Span,
@@ -63,6 +67,9 @@ impl Period {
 }
 
 pub async fn run(ctx: &Context, args: StatsArgs) -> Result<View> {
+    if let Some(verb) = args.numbers {
+        return numbers::run(ctx, verb).await;
+    }
     if args.since.delta().num_hours() > MAX_DAYS * 24 {
         return Err(Error::usage("--since must be at most 30d; older counts are not kept."));
     }

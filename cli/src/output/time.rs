@@ -161,42 +161,6 @@ wholes! {
     LeaseTime of MaxLeaseSeconds in 1, plain false, "must be a time from 5m to 400d, such as 12h or 30d";
 }
 
-/// The term of a renewal: days, or months and years of the calendar, as in `30d`, `6mo` and `1y`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Term {
-    Days(ExpiresInDays),
-    Months(u32),
-}
-
-impl Term {
-    /// Returns the end of a term that begins then. `None` if the calendar has no such day.
-    pub fn after(self, start: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Days(days) => Some(start.plus(TimeDelta::days(days.get().into()))),
-            Self::Months(months) => start.plus_months(months),
-        }
-        .filter(|end| end.is_valid())
-    }
-}
-
-impl FromStr for Term {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SYNTAX: &str = "must be a term up to 100y, such as 30d, 6mo or 1y";
-        let months = |unit, months: u32| {
-            let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
-            number.checked_mul(months).filter(|months| (1..=1200).contains(months))
-        };
-        if let Some(months) = months("mo", 1).or_else(|| months("y", 12)) {
-            return Ok(Self::Months(months));
-        }
-        // A bare number could mean months, too.
-        let days = text.ends_with(|c: char| c.is_alphabetic()).then(|| text.parse::<Days>().ok());
-        days.flatten().map(|days| Self::Days(days.get())).ok_or(SYNTAX)
-    }
-}
-
 /// Time for which a run keeps retrying without a response. `0` does not retry, and any other bare
 /// number is in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,20 +216,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn a_term_is_days_or_months_of_the_calendar() {
-        for (text, months) in [("1mo", 1), ("6mo", 6), ("1y", 12), ("100y", 1200)] {
-            assert_eq!(text.parse(), Ok(Term::Months(months)), "{text}");
-        }
-        for text in ["30d", "2w"] {
-            assert!(matches!(text.parse(), Ok(Term::Days(_))), "{text}");
-        }
-        for text in ["", "30", "0mo", "0y", "101y", "1m", "12h", "-1y", "1.5y", "y", "4294967295y"]
-        {
-            assert!(text.parse::<Term>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn spans_are_a_number_and_a_unit() {

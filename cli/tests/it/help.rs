@@ -14,7 +14,8 @@ fn examples(help: &str) -> Vec<String> {
     let commands = commands.map(|line| line.split(" || ").next().unwrap());
     let piped = commands.flat_map(|line| line.split(" | "));
     let alone = piped.map(|line| line.split(" > ").next().unwrap().trim().to_owned());
-    alone.filter(|line| line.starts_with("licctl ")).collect()
+    // A usage has words in angle brackets.
+    alone.filter(|line| line.starts_with("licctl ") && !line.contains('<')).collect()
 }
 
 /// The pages of `licctl help` that belong to no command.

@@ -75,7 +75,7 @@ fn licenses_are_chosen_by_the_service() {
     for (args, query) in [
         (&["--status", "revoked", "--limit", "1"][..], "state=revoked&limit=1"),
         (&["--search", "acme st"], "search=acme%20st&"),
-        (&["--expiring-within", "30d"], "state=active&expiringBefore="),
+        (&["--expiring-within", "30d"], "state=active&endsBefore="),
     ] {
         assert_eq!(home.run(&[&["licenses", "list", "-q"], args].concat()).code, 0);
         assert!(server.lines().last().unwrap().contains(query), "{:?}", server.lines());

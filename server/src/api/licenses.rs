@@ -2,16 +2,16 @@
 
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, List, OnKeys, OnLease,
-    PlanId, ProductId, ReleaseSeat, Released, SetStatus, Status, Timestamp, TransferLicense,
-    UpdateLicense,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseTotals, LicenseWithSeats, List,
+    OnKeys, OnLease, PlanId, ProductId, ReleaseSeat, Released, RenewLicense, SeatsTaken, SetStatus,
+    Status, Timestamp, TransferLicense, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Leases;
 use crate::error::Error;
-use crate::http::answer::{ListParams, Single, Streamed};
+use crate::http::answer::{Data, ListParams, Single, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{
     ExternalIdParam, Id, Json, JsonAndQuery, Limit, NoQuery, Query, filter,
@@ -30,36 +30,83 @@ pub async fn create(
     writer.once(body, licenses::create).await
 }
 
-/// The query of the list of licenses.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(inline)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListLicenses {
-    /// Only licenses made from this plan.
-    #[serde(default, deserialize_with = "filter")]
-    #[schemars(with = "Option<String>")]
-    plan_id: Option<PlanId>,
-    /// Only licenses of this product.
-    #[serde(default, deserialize_with = "filter")]
-    #[schemars(with = "Option<String>")]
-    product_id: Option<ProductId>,
-    /// Only licenses with this status, which an administrator sets. It does not change when a
-    /// license ends: `status=expired` does not list such a license, `state=expired` does.
-    status: Option<Status>,
-    /// Only licenses in this state: their status, or for an active license that has ended, `grace`
-    /// while its days of grace last, and `expired`.
-    state: Option<LicenseState>,
-    /// Only licenses assigned to this user: the caller's own identifier.
-    user_id: Option<String>,
-    /// Only licenses that expire before this time in RFC 3339, or have expired.
-    expiring_before: Option<Timestamp>,
-    /// Only licenses whose ids end with these characters, or who have these words, from their starts
-    /// on and in any order, in the name or a value of the metadata, ignoring case and accents: "ber
-    /// studio" finds "Acme Studio, Berlin".
-    search: Option<String>,
-    limit: Option<Limit>,
-    /// Only records after the one with this id: the `nextCursor` of the page before.
-    after: Option<LicenseId>,
+/// A query with the filters of licenses, and other parameters after them.
+macro_rules! with_filters {
+    ($(#[doc = $doc:literal])* pub struct $name:ident { $($rest:tt)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Deserialize, JsonSchema)]
+        #[schemars(inline)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            /// Only licenses made from this plan.
+            #[serde(default, deserialize_with = "filter")]
+            #[schemars(with = "Option<String>")]
+            plan_id: Option<PlanId>,
+            /// Only licenses of this product.
+            #[serde(default, deserialize_with = "filter")]
+            #[schemars(with = "Option<String>")]
+            product_id: Option<ProductId>,
+            /// Only licenses with this status, which an administrator sets. It does not change when a
+            /// license ends: `status=expired` does not list such a license, `state=expired` does.
+            status: Option<Status>,
+            /// Only licenses in this state: their status, or for an active license that has ended,
+            /// `grace` while its days of grace last, and `expired`.
+            state: Option<LicenseState>,
+            /// Only licenses assigned to this user: the caller's own identifier.
+            user_id: Option<String>,
+            /// Only licenses that end at this time in RFC 3339 or later.
+            ends_from: Option<Timestamp>,
+            /// Only licenses that end before this time in RFC 3339, or have ended.
+            ends_before: Option<Timestamp>,
+            /// Only licenses in force with this share of their seats taken.
+            seats: Option<SeatsTaken>,
+            /// Only licenses of plans that are trials, or only of those that are not.
+            trial: Option<bool>,
+            /// Only licenses whose ids end with these characters, or who have these words, from their
+            /// starts on and in any order, in the name or a value of the metadata, ignoring case and
+            /// accents: "ber studio" finds "Acme Studio, Berlin".
+            search: Option<String>,
+            $($rest)*
+        }
+
+        impl $name {
+            fn filters(self) -> LicenseQuery {
+                let now = Timestamp::now();
+                LicenseQuery {
+                    plan: self.plan_id,
+                    product: self.product_id,
+                    status: self.status,
+                    state: self.state.map(|state| (state, now)),
+                    user: self.user_id,
+                    ends: period(self.ends_from, self.ends_before),
+                    seats: self.seats.map(|seats| (seats, now)),
+                    trial: self.trial,
+                    search: self.search,
+                    ..LicenseQuery::default()
+                }
+            }
+        }
+    };
+}
+
+with_filters! {
+    /// The query of the list of licenses.
+    pub struct ListLicenses {
+        limit: Option<Limit>,
+        /// Only records after the one with this id: the `nextCursor` of the page before.
+        after: Option<LicenseId>,
+    }
+}
+
+with_filters! {
+    /// The query of the totals.
+    pub struct TotalLicenses {}
+}
+
+/// The period of which one or both limits are given.
+fn period(from: Option<Timestamp>, before: Option<Timestamp>) -> Option<(Timestamp, Timestamp)> {
+    let is_given = from.is_some() || before.is_some();
+    is_given.then(|| (from.unwrap_or(Timestamp::FIRST), before.unwrap_or(Timestamp::LAST)))
 }
 
 pub async fn list(
@@ -67,18 +114,15 @@ pub async fn list(
     Query(query): Query<ListLicenses>,
 ) -> Result<Streamed<List<LicenseWithSeats>>, Error> {
     let params = ListParams::new(query.after, query.limit);
-    let now = Timestamp::now();
-    let query = LicenseQuery {
-        plan: query.plan_id,
-        product: query.product_id,
-        status: query.status,
-        state: query.state.map(|state| (state, now)),
-        user: query.user_id,
-        expiring_before: query.expiring_before,
-        search: query.search,
-        ..LicenseQuery::default()
-    };
+    let query = query.filters();
     Streamed::list(params, move |page| licenses::page(view.clone(), query.clone(), page)).await
+}
+
+pub async fn totals(
+    Reader(view): Reader,
+    Query(query): Query<TotalLicenses>,
+) -> Result<Data<LicenseTotals>, Error> {
+    licenses::totals(view, query.filters()).await.map(Data)
 }
 
 pub async fn get(
@@ -96,6 +140,15 @@ pub async fn update(
     Json(body): Json<UpdateLicense>,
 ) -> Result<Idempotent<Changed<LicenseDetails>>, Error> {
     writer.expecting(expected).once(body, |change, body| licenses::update(change, id, body)).await
+}
+
+pub async fn renew(
+    writer: Writer,
+    IfMatch(expected): IfMatch,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<RenewLicense>,
+) -> Result<Idempotent<Changed<LicenseDetails>>, Error> {
+    writer.expecting(expected).once(body, |change, body| licenses::renew(change, id, body)).await
 }
 
 pub async fn set_status(

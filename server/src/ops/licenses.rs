@@ -8,8 +8,8 @@ mod transfer;
 use chrono::Duration;
 use common::{
     ActivationId, AssignmentId, CreateLicense, ExpiresFrom, License, LicenseAssignment,
-    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseWithSeats, Plan, PlanId,
-    ProductId, Status, Terms, Timestamp,
+    LicenseDetails, LicenseId, LicenseKeyId, LicenseState, LicenseTotals, LicenseWithSeats, Plan,
+    PlanId, ProductId, SeatsTaken, Status, Terms, Timestamp,
 };
 
 use super::change::{Change, Events};
@@ -25,12 +25,11 @@ use crate::validation::LastChecks;
 use assign::Assignee;
 pub(super) use assign::{NOT_ASSIGNED, add};
 pub use assign::{Unassigned, assign, unassign};
-pub use change::{delete, set_status, update};
+pub use change::{delete, renew, renewed_end, set_status, update};
 pub use names::{Names, names};
 pub use transfer::transfer;
 
 pub use crate::store::assignments::{AssignedUser, SeatHolder};
-pub use crate::store::licenses::ExpiryFilter;
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 
@@ -40,6 +39,8 @@ fn unknown_plan() -> Error {
 
 /// Maximum count of users without a seat, because a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
+/// Maximum number of licenses whose totals a search counts.
+const MAX_SEARCHED: i64 = 1000;
 
 /// Creates a license. It ends at `expiresAt`, or after the days of `new` or else of its plan.
 pub async fn create(change: Change, new: CreateLicense) -> Result<Upserted<LicenseDetails>, Error> {
@@ -135,11 +136,61 @@ pub struct LicenseQuery {
     pub state: Option<(LicenseState, Timestamp)>,
     /// External id of a user to whom the licenses are assigned.
     pub user: Option<String>,
-    pub expiring_before: Option<Timestamp>,
+    /// With an end at or after the first time and before the second.
+    pub ends: Option<(Timestamp, Timestamp)>,
+    /// In force at a given time, with this share of the seats taken.
+    pub seats: Option<(SeatsTaken, Timestamp)>,
+    /// Whether their plans are trials.
+    pub trial: Option<bool>,
     /// End of the id, or starts of words of the name or metadata.
     pub search: Option<String>,
     /// Starts of words of the name or metadata.
     pub name: Option<String>,
+}
+
+/// A filter, and the end of the id that its licenses have.
+type FilterAndIdEnd = (LicenseFilter, Option<IdEnd>);
+
+impl LicenseQuery {
+    /// Returns the filters whose licenses match the query: those with the end of an id, and those
+    /// with the words of a search.
+    fn filters(self) -> Vec<FilterAndIdEnd> {
+        // A text that is not a valid external id matches nothing.
+        let Ok(user) = self.user.as_deref().map(str::parse).transpose() else { return Vec::new() };
+        let filter = LicenseFilter {
+            plan: self.plan,
+            product: self.product,
+            status: self.status,
+            state: self.state,
+            user,
+            ends: self.ends,
+            seats: self.seats,
+            trial: self.trial,
+            ..LicenseFilter::default()
+        };
+        let by_id = self.name.is_none();
+        let search = self.search.or(self.name).unwrap_or_default().to_ascii_lowercase();
+        let end = search.strip_prefix("lic_").unwrap_or(&search);
+        if end.is_empty() {
+            // Every id ends with the empty text.
+            return vec![(filter, None)];
+        }
+        let end = IdEnd::parse(end).filter(|_| by_id).map(|end| {
+            let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
+            (LicenseFilter { suffixes, ..filter.clone() }, Some(end))
+        });
+        let words = Search::parse(&search)
+            .map(|search| (LicenseFilter { search: Some(search), ..filter }, None));
+        end.into_iter().chain(words).collect()
+    }
+}
+
+impl IdEnd {
+    /// The limit of a page that may have licenses without the whole ending, of which those with it
+    /// may come last. Few licenses share a suffix.
+    fn limit(this: Option<Self>, limit: i64) -> i64 {
+        this.filter(|end| end.characters > Suffixes::CHARACTERS).map_or(limit, |_| i64::MAX)
+    }
 }
 
 /// Returns the licenses that match the whole query.
@@ -148,86 +199,72 @@ pub async fn page(
     query: LicenseQuery,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    // A text that is not a valid id or external id matches nothing.
-    let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
-        return Ok(Vec::new());
-    };
-    let filter = LicenseFilter {
-        plan: query.plan,
-        product: query.product,
-        status: query.status,
-        state: query.state,
-        user,
-        expiring_before: query.expiring_before,
-        ..LicenseFilter::default()
-    };
-    let by_id = query.name.is_none();
-    let search = query.search.or(query.name).unwrap_or_default().to_ascii_lowercase();
-    let end = search.strip_prefix("lic_").unwrap_or(&search);
-    if end.is_empty() {
-        // Every id ends with the empty text.
-        return matching(&view, &filter, page).await;
+    let mut all = Vec::new();
+    for (filter, end) in query.filters() {
+        let mut found = Collected::new(Page { limit: IdEnd::limit(end, page.limit), ..page });
+        while let Some(page) = found.next {
+            let mut tx = view.snapshot().await?;
+            found.add(licenses::page(&mut tx, view.scope, &filter, page).await?);
+        }
+        let is_wanted = |license: &LicenseWithSeats| end.is_none_or(|end| end.is_of(license.id));
+        all.extend(found.records.into_iter().filter(is_wanted));
     }
-    let mut found = Vec::new();
-    if let Some(end) = IdEnd::parse(end).filter(|_| by_id) {
-        let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
-        let filter = LicenseFilter { suffixes, ..filter.clone() };
-        let is_exact = end.characters <= Suffixes::CHARACTERS;
-        // Few licenses share a suffix, but licenses with the whole ending may come last.
-        let limit = if is_exact { page.limit } else { i64::MAX };
-        found = matching(&view, &filter, Page { limit, ..page }).await?;
-        found.retain(|license| end.is_of(license.id));
-    }
-    if let Some(search) = Search::parse(&search) {
-        let filter = LicenseFilter { search: Some(search), ..filter };
-        found.extend(matching(&view, &filter, page).await?);
-    }
-    page.order.sort_by_key(&mut found, |license| license.id);
-    found.dedup_by_key(|license| license.id);
-    found.truncate(page.limit as usize);
-    Ok(found)
+    page.order.sort_by_key(&mut all, |license| license.id);
+    all.dedup_by_key(|license| license.id);
+    all.truncate(page.limit as usize);
+    Ok(all)
 }
 
-async fn matching(
-    view: &View,
-    filter: &LicenseFilter,
-    page: Page<LicenseId>,
-) -> Result<Vec<LicenseWithSeats>, Error> {
-    let mut found = Collected::new(page);
-    while let Some(page) = found.next {
-        found.add(licenses::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
-    }
-    Ok(found.records)
-}
-
-/// Returns the licenses that expire in a period, soonest first, after the one with this expiry and
-/// id.
-pub async fn by_expiry(
+/// Returns the licenses that match a query with a period of ends, soonest first, after the one with
+/// this end and id.
+pub async fn by_end(
     view: View,
-    filter: ExpiryFilter,
+    query: LicenseQuery,
     after: Option<(Timestamp, LicenseId)>,
     limit: i64,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    let start = (filter.from, LicenseId::default());
-    let mut found = Collected::new(Page::oldest_first(after.unwrap_or(start), limit));
-    while let Some(page) = found.next {
-        let mut tx = view.snapshot().await?;
-        found.add(licenses::by_expiry(&mut tx, view.scope, &filter, page).await?);
+    let Some((from, _)) = query.ends else { return Ok(Vec::new()) };
+    // The nil id sorts before all licenses that end at the same time.
+    let start = (from, LicenseId::default());
+    let after = after.map_or(start, |after| after.max(start));
+    let mut all = Vec::new();
+    for (filter, end) in query.filters() {
+        let mut found = Collected::new(Page::oldest_first(after, IdEnd::limit(end, limit)));
+        while let Some(page) = found.next {
+            let mut tx = view.snapshot().await?;
+            found.add(licenses::by_end(&mut tx, view.scope, &filter, page).await?);
+        }
+        let is_wanted = |license: &LicenseWithSeats| end.is_none_or(|end| end.is_of(license.id));
+        all.extend(found.records.into_iter().filter(is_wanted));
     }
-    Ok(found.records)
+    all.sort_by_key(|license| (license.expires_at, license.id));
+    all.dedup_by_key(|license| license.id);
+    all.truncate(limit as usize);
+    Ok(all)
 }
 
-/// Returns the licenses in force whose seats are all taken, optionally of one product or plan.
-pub async fn full(
-    view: View,
-    of: (Option<ProductId>, Option<PlanId>),
-    page: Page<LicenseId>,
-) -> Result<Vec<LicenseWithSeats>, Error> {
-    let (now, mut found) = (Timestamp::now(), Collected::new(page));
-    while let Some(page) = found.next {
-        found.add(licenses::full(&mut *view.snapshot().await?, view.scope, of, now, page).await?);
+/// Returns the sums of the licenses that match the whole query.
+pub async fn totals(view: View, query: LicenseQuery) -> Result<LicenseTotals, Error> {
+    if query.search.as_ref().is_none_or(String::is_empty) {
+        let mut totals = LicenseTotals { complete: true, ..LicenseTotals::default() };
+        for (filter, _) in query.filters() {
+            totals = licenses::totals(&mut *view.snapshot().await?, view.scope, &filter).await?;
+        }
+        return Ok(totals);
     }
-    Ok(found.records)
+    // The two filters of a search may have licenses in common.
+    let all = page(view, query, Page::newest_first(None, MAX_SEARCHED + 1)).await?;
+    let complete = all.len() as i64 <= MAX_SEARCHED;
+    let counted = all.iter().take(MAX_SEARCHED as usize);
+    Ok(counted.fold(LicenseTotals { complete, ..LicenseTotals::default() }, |sum, license| {
+        LicenseTotals {
+            licenses: sum.licenses + 1,
+            seats: sum.seats + license.max_seats.map_or(0, |limit| limit.get().into()),
+            unlimited: sum.unlimited + i64::from(license.max_seats.is_none()),
+            held: sum.held + i64::from(license.seats.used),
+            complete,
+        }
+    }))
 }
 
 /// Returns the assignments of the license with users and seats, optionally only those claimed with

@@ -27,6 +27,7 @@ pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>
         updated_at: now,
         terms,
         expires_from: new.expires_from,
+        trial: new.trial.unwrap_or_default(),
     };
     check_floating(terms.seat_idle_minutes, plan.max_seats)?;
     let unknown = Error::unknown("productId", "product");
@@ -71,6 +72,7 @@ pub async fn update(
     let days = &mut plan.expires_in_days;
     update_member(days, update.expires_in_days, cleared(PlanField::ExpiresInDays));
     update_member(&mut plan.expires_from, update.expires_from, cleared(PlanField::ExpiresFrom));
+    plan.trial = update.trial.unwrap_or(plan.trial);
     plan.terms.update(terms, &clear);
     check_floating(plan.terms.seat_idle_minutes, plan.max_seats)?;
     if plan == before {

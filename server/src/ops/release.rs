@@ -1,7 +1,7 @@
 //! Releases seats for the application when it ends, or for an administrator. The assignments stay.
 
 use common::{
-    Activation, ExternalId, FreedFor, LeasedSeat, License, LicenseId, Release, Released,
+    Activation, EventReason, ExternalId, LeasedSeat, License, LicenseId, Release, Released,
     ReleasedSeat, Timestamp, UserId,
 };
 
@@ -102,5 +102,5 @@ async fn free(
     }
     let scope = change.scope();
     seats::free(change, scope, seat.user_id, license.id).await?;
-    Ok(Some(NewEvent::seat_freed(license, user, &seat, FreedFor::Released)))
+    Ok(Some(NewEvent::seat_freed(license, user, &seat, EventReason::Released)))
 }

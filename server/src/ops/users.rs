@@ -1,7 +1,7 @@
 //! Users.
 
 use common::{
-    Activation, CreateUser, ExternalId, FreedFor, License, LicenseDetails, NewUser, UpdateUser,
+    Activation, CreateUser, EventReason, ExternalId, License, LicenseDetails, NewUser, UpdateUser,
     User, UserField, UserId,
 };
 
@@ -229,7 +229,7 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
                 license,
                 &user.external_id,
                 seat,
-                FreedFor::UserDeleted,
+                EventReason::UserDeleted,
             ));
         }
         let assignment = &held.assignment;

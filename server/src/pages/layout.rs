@@ -49,11 +49,12 @@ pub struct Section {
     pub current: Option<&'static str>,
 }
 
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("Overview", ""),
     ("Licenses", "/licenses"),
     ("Users", "/users"),
     ("Refusals", "/refusals"),
+    ("Numbers", "/numbers"),
     ("Products", "/products"),
     ("Keys", "/keys"),
     ("Webhooks", "/webhooks"),
@@ -158,6 +159,8 @@ notices! {
     LicenseRevoked = "License revoked. Its users are now refused.";
     LicenseExpired = "License set to expired. Its users are now refused.";
     LicenseDeleted = "License deleted.";
+    NoneMarked = "Nothing was changed: mark the licenses to renew first.";
+    Renewed = "Renewed {to}.";
     LicenseKept = "Not deleted: the license is or was assigned. Revoke it instead.";
     LicenseKeyRevoked = "License key revoked. Users who have claimed with it keep the license.";
     LicenseKeyShownOnce = "This license key was made a moment ago and cannot be shown again. If you did \

@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
-    HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, Webhook,
-    hour_of,
+    HourStatistics, Key, License, LicenseWithSeats, SeatsTaken, Status, Timestamp, UserRefusal,
+    Webhook, hour_of,
 };
 use form_urlencoded::byte_serialize;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use super::webhooks::state as webhook_state;
 use super::{Layout, SeatsBar, Viewer, filters, page, refusals};
 use crate::error::Error;
 use crate::http::extract::Query;
-use crate::ops::licenses::{ExpiryFilter, Names};
+use crate::ops::licenses::{LicenseQuery, Names};
 use crate::ops::outcomes::RefusalFilter;
 use crate::ops::view::View;
 use crate::ops::{keys, licenses, outcomes, webhooks};
@@ -48,6 +48,8 @@ struct OverviewPage {
     refusals: Vec<UserRefusal>,
     full: Licenses,
     expiring: Licenses,
+    /// The query of the list of those.
+    soon: String,
     names: Names,
     keys: Vec<Key>,
     /// Webhooks that need attention.
@@ -75,8 +77,8 @@ pub async fn show(
     }
     let refusals = recent_refusals(view.clone(), now).await?;
     let counted = COUNTED as i64 + 1;
-    let full =
-        licenses::full(view.clone(), (None, None), Page::newest_first(None, counted)).await?;
+    let full = LicenseQuery { seats: Some((SeatsTaken::Full, now)), ..LicenseQuery::default() };
+    let full = licenses::page(view.clone(), full, Page::newest_first(None, counted)).await?;
     let expiring = expiring(view.clone(), now, counted).await?;
     let (full, expiring) = (Licenses::of(full), Licenses::of(expiring));
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
@@ -85,8 +87,10 @@ pub async fn show(
     let mut webhooks = webhooks::all(view, &visitor.app.secrets, visitor.key.role).await?;
     webhooks.retain(Webhook::needs_attention);
     let layout = visitor.layout;
+    let [from, to] = [now, now.plus(EXPIRES_SOON)].map(Timestamp::date);
+    let soon = format!("from={from}&to={to}&status=active&trial=false");
     let shown =
-        OverviewPage { layout, validations, refusals, full, expiring, names, keys, webhooks };
+        OverviewPage { layout, validations, refusals, full, expiring, soon, names, keys, webhooks };
     page(StatusCode::OK, &shown)
 }
 
@@ -103,11 +107,16 @@ async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>,
     Ok(found)
 }
 
-/// The active licenses that expire soon, soonest first.
+/// The active licenses that end soon, without trials, soonest first.
 async fn expiring(view: View, now: Timestamp, limit: i64) -> Result<Vec<LicenseWithSeats>, Error> {
-    let (status, to) = (Some(Status::Active), now.plus(EXPIRES_SOON));
-    let filter = ExpiryFilter { product: None, plan: None, status, from: now, to };
-    licenses::by_expiry(view, filter, None, limit).await
+    let ends = Some((now, now.plus(EXPIRES_SOON)));
+    let query = LicenseQuery {
+        status: Some(Status::Active),
+        ends,
+        trial: Some(false),
+        ..LicenseQuery::default()
+    };
+    licenses::by_end(view, query, None, limit).await
 }
 
 /// The results of validations.

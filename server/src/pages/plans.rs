@@ -75,6 +75,8 @@ pub struct PlanForm {
     pub terms: TermFields,
     /// Checked: the days start with the first validation.
     pub starts_later: Option<String>,
+    /// Checked: its licenses are trials.
+    pub trial: Option<String>,
 }
 
 impl PlanForm {
@@ -89,6 +91,7 @@ impl PlanForm {
             terms: TermFields::of(&plan.terms),
             starts_later: (plan.expires_from == Some(ExpiresFrom::FirstValidation))
                 .then(|| "true".to_owned()),
+            trial: plan.trial.then(|| "true".to_owned()),
         }
     }
 
@@ -117,6 +120,7 @@ impl PlanForm {
             expires_in_days,
             features: Some(features),
             expires_from,
+            trial: Some(self.trial.is_some()),
             ..CreatePlan::new(product_id, name).with_terms(terms)
         })
     }
@@ -131,6 +135,7 @@ impl PlanForm {
             expires_in_days: new.expires_in_days,
             features: new.features,
             expires_from: new.expires_from,
+            trial: new.trial,
             clear,
             ..UpdatePlan::default().with_terms(terms)
         })

@@ -116,10 +116,10 @@ impl Visitor {
         }
     }
 
-    /// Redirects to a page of this world that shows the notice.
+    /// Redirects to a page of this world that shows the notice. The path may have a query.
     pub fn redirect(&self, path: &str, done: impl Into<Done>) -> Response {
-        let query = done.into().query();
-        Redirect::to(&format!("{}{path}?{query}", self.layout.base())).into_response()
+        let (query, separator) = (done.into().query(), if path.contains('?') { "&" } else { "?" });
+        Redirect::to(&format!("{}{path}{separator}{query}", self.layout.base())).into_response()
     }
 
     /// Does what a form says. Returns the response to it, a question, or the page of the form

@@ -9,8 +9,8 @@ use tower_http::csrf::CsrfLayer;
 use crate::error::Error;
 use crate::http::App;
 use crate::pages::{
-    Viewer, assets, delete, events, form_opened, front_door, home, keys, licenses, overview, plans,
-    products, refusals, refuse_cross_site, render, sign_in, users, webhooks,
+    Viewer, assets, delete, events, form_opened, front_door, home, keys, licenses, numbers,
+    overview, plans, products, refusals, refuse_cross_site, render, sign_in, users, webhooks,
 };
 
 #[rustfmt::skip]
@@ -23,7 +23,9 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}", get(overview::show))
         .route("/dashboard/{mode}/", get(overview::show))
         .route("/dashboard/{mode}/licenses", get(licenses::list).post(licenses::create))
+        .route("/dashboard/{mode}/licenses.csv", get(licenses::export))
         .route("/dashboard/{mode}/licenses/new", get(licenses::new))
+        .route("/dashboard/{mode}/licenses/renew", post(licenses::renew))
         .route("/dashboard/{mode}/licenses/{id}", get(licenses::get))
         .route("/dashboard/{mode}/licenses/{id}/delete", post(delete::license))
         .route("/dashboard/{mode}/licenses/{id}/keys", post(licenses::keys::create))
@@ -43,6 +45,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/plans/{id}", get(plans::get).post(plans::update))
         .route("/dashboard/{mode}/plans/{id}/delete", post(delete::plan))
         .route("/dashboard/{mode}/refusals", get(refusals::list))
+        .route("/dashboard/{mode}/numbers", get(numbers::show))
         .route("/dashboard/{mode}/events", get(events::list))
         .route("/dashboard/{mode}/keys", get(keys::list).post(keys::create))
         .route("/dashboard/{mode}/keys/{id}", get(keys::get))

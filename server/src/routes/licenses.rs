@@ -20,6 +20,10 @@ pub fn licenses() -> ApiRouter<App> {
             .get_with(licenses::list, op("listLicenses", "List licenses",
                 "Lists the tenant's licenses in this mode with their seats, oldest first. A \
                  license must match all filters.")))
+        .api_route("/api/v1/admin/licenses/totals",
+            get_with(licenses::totals, op("getLicenseTotals", "Add up licenses",
+                "Counts the licenses that match all filters, with their seats sold and held. It \
+                 counts up to 10,000.")))
         .api_route("/api/v1/admin/licenses/{id}",
             get_with(licenses::get, op("getLicense", "Get a license",
                 "Gets the license with this id, with its name, metadata and seats."))
@@ -32,6 +36,11 @@ pub fn licenses() -> ApiRouter<App> {
                 "Deletes the license and returns it as it was. A license that is assigned, or was \
                  according to the stored events, cannot be deleted: 409. Neither can a license \
                  that a user could still claim with a key, unless `keys=revoke` revokes its keys.")))
+        .api_route("/api/v1/admin/licenses/{id}/renew",
+            post_with(licenses::renew, op("renewLicense", "Renew a license for another term",
+                "Moves the end by the term of the plan or the given one, and activates an expired \
+                 license. A license that is suspended or revoked, has no end, or would still have \
+                 ended: 409.")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status",
                 "Sets the status to any of the four. Only an active license validates. Seats \

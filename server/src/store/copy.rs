@@ -146,6 +146,7 @@ tables! {
         max_seats: Option<i32>, expires_in_days: Option<i32>, features: Json<Value>,
         created_at: Time, updated_at: Time, seat_idle_minutes: Option<i32>,
         grace_days: Option<i32>, expires_from: Option<String>, max_lease_seconds: Option<i32>,
+        trial: bool,
     };
     License = licenses by (id, world) {
         id: Uuid, world: i32, product_id: Uuid, plan_id: Uuid, status: String,
@@ -174,7 +175,7 @@ tables! {
         user_id: Uuid, license_id: Uuid, world: i32, id: Uuid, metadata: Option<Written>,
         assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
         last_checked_at: Option<Time>, claimed_with: Option<Uuid>, place: i32,
-        leased_until: Option<Time>, leased_device: Option<String>,
+        leased_until: Option<Time>, leased_device: Option<String>, last_seen_at: Option<Time>,
     };
     EventCounter = event_counters by (world) { world: i32, last: i64 };
     Event = events by (world, sequence) {
@@ -208,6 +209,14 @@ tables! {
     OutcomeCount = outcomes by (world, hour, outcome) {
         world: i32, hour: Time, outcome: String, count: i64,
     };
+    OutcomeDay = outcome_days by (world, day, outcome) {
+        world: i32, day: Time, outcome: String, count: i64,
+    };
+    PlanDay = plan_days by (world, day, plan_id) {
+        world: i32, day: Time, plan_id: Uuid, licenses: i64, seats: i64, unlimited: i64,
+        held_limited: i64, held_unlimited: i64, active: i64, full_seats: i64, over_seats: i64,
+        waiting: i64, waiting_seats: i64, started: i64, ended: i64,
+    };
     Refusal = refusals by (external_id, world, hour, reason) {
         external_id: String, world: i32, hour: Time, reason: String, id: Uuid,
         license_id: Option<Uuid>, count: i64, first_at: Time, last_at: Time,
@@ -227,7 +236,7 @@ macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
             World Key KeyUse Session Product Plan License LicenseKey LicensePhrase User UserPhrase Assignment EventCounter Event
-            Webhook WebhookHold WebhookFailure SigningKey OutcomeCount Refusal Uptime Notice
+            Webhook WebhookHold WebhookFailure SigningKey OutcomeCount OutcomeDay PlanDay Refusal Uptime Notice
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

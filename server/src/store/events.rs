@@ -1,8 +1,8 @@
 //! Events: the changes in each world, numbered in the order of commit.
 
 use common::{
-    ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId,
-    FreedFor, KeyId, Open, RelatedRecords, SessionId, SubjectType, Timestamp,
+    ActorType, Event, EventActor, EventData, EventId, EventReason, EventSubject, EventType,
+    ExternalId, KeyId, Open, RelatedRecords, SessionId, SubjectType, Timestamp,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub struct EventRow<'a> {
     pub object: String,
     pub previous: Option<String>,
     pub request_id: Option<&'a str>,
-    pub reason: Option<FreedFor>,
+    pub reason: Option<EventReason>,
 }
 
 /// Serialized as an array, which both databases parse faster than an object.

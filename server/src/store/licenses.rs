@@ -10,7 +10,7 @@ use super::Scope;
 use super::table::table;
 use crate::db::{AsWritten, Conn, Result, locking};
 
-pub use lists::{ExpiryFilter, by_expiry, full, page};
+pub use lists::{by_end, page, totals};
 pub use source::{LicenseFilter, Suffixes};
 
 table! {

@@ -18,7 +18,7 @@ pub struct OutcomeCount {
 }
 
 /// The value of the column for valid validations.
-const VALID: &str = "valid";
+pub const VALID: &str = "valid";
 
 /// Adds to the counts of the worlds. The rows are locked in their order, which must be the same on
 /// every node.

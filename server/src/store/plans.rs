@@ -14,7 +14,7 @@ table! {
     changing {
         name, description, max_seats, expires_in_days, features: Json(&plan.features), updated_at,
         seat_idle_minutes: plan.terms.seat_idle_minutes, grace_days: plan.terms.grace_days,
-        max_lease_seconds: plan.terms.max_lease_seconds, expires_from,
+        max_lease_seconds: plan.terms.max_lease_seconds, expires_from, trial,
     }
     insert find lock update delete page names
 }

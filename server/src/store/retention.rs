@@ -46,6 +46,10 @@ pub const IDEMPOTENCY_KEYS: OldRows = old_rows!("idempotency_keys" ("name, world
 pub const KEY_USES: OldRows = old_rows!("key_uses" ("key_id, hour") by "hour");
 pub const OUTCOMES: OldRows =
     old_rows!("outcomes" ("world, hour, outcome") by "hour" "and world > 0");
+pub const OUTCOME_DAYS: OldRows =
+    old_rows!("outcome_days" ("world, day, outcome") by "day" "and world > 0");
+pub const PLAN_DAYS: OldRows =
+    old_rows!("plan_days" ("world, day, plan_id") by "day" "and world > 0");
 pub const REFUSALS: OldRows = old_rows!(
     "refusals" ("external_id, world, hour, reason") by "hour" "and world > 0"
 );

@@ -143,7 +143,7 @@ pub async fn free_idle(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<u64> {
         ($lease_is_over:literal) => {
             concat!(
                 "update assignments as s set activation_id = null, activated_at = null,
-                     last_checked_at = null, leased_until = null, leased_device = null
+                     last_seen_at = last_checked_at, last_checked_at = null, leased_until = null, leased_device = null
                  from item
                  join licenses l on l.id = item.license_id and l.world = item.world
                  where s.user_id = item.user_id and s.license_id = item.license_id
@@ -205,8 +205,9 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
 /// Frees the user's seat on the license. The license is locked, and the user holds a seat.
 pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
     conn.query(
-        "update assignments set activation_id = null, activated_at = null, last_checked_at = null,
-             leased_until = null, leased_device = null
+        "update assignments set activation_id = null, activated_at = null,
+             last_seen_at = last_checked_at, last_checked_at = null, leased_until = null,
+             leased_device = null
          where user_id = $2 and license_id = $3 and world = $1",
     )
     .bind_scope(scope)
@@ -234,8 +235,9 @@ pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Re
     .execute()
     .await?;
     conn.query(
-        "update assignments set activation_id = null, activated_at = null, last_checked_at = null,
-             leased_until = null, leased_device = null
+        "update assignments set activation_id = null, activated_at = null,
+             last_seen_at = last_checked_at, last_checked_at = null, leased_until = null,
+             leased_device = null
          where user_id = $2 and world = $1 and last_checked_at is not null",
     )
     .bind_scope(scope)

@@ -79,6 +79,11 @@ pub async fn find_by_name(conn: &mut Conn, tenant: &Name, mode: Mode) -> Result<
         .await
 }
 
+/// All worlds.
+pub async fn all(conn: &mut Conn) -> Result<Vec<Scope>> {
+    conn.query(select_scope!("id > 0 order by id")).fetch_all().await
+}
+
 /// Whether there are any tenants.
 pub async fn exists(conn: &mut Conn) -> Result<bool> {
     let one: Option<(World,)> =

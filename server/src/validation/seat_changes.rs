@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use common::{
-    Activation, ActivationId, ExternalId, FreedFor, License, LicenseDetails, LicenseId, ProductId,
-    Reason, Timestamp, UserId,
+    Activation, ActivationId, EventReason, ExternalId, License, LicenseDetails, LicenseId,
+    ProductId, Reason, Timestamp, UserId,
 };
 
 use super::idle::{ContestedLicense, IdleSeats, must_be_written};
@@ -180,7 +180,7 @@ impl SeatChanges {
             return Vec::new();
         };
         let freed = |held: &HeldSeat| {
-            NewEvent::seat_freed(license, &held.external_id, &held.seat, FreedFor::Idle)
+            NewEvent::seat_freed(license, &held.external_id, &held.seat, EventReason::Idle)
         };
         let events = idle.iter().map(freed).collect();
         let by_user = idle.into_iter().map(|held| (held.seat.user_id, held));

@@ -143,10 +143,12 @@ async fn a_filter_waits_for_enter() {
             form.addEventListener('submit', () => { document.title = 'submitted'; });
         }";
     browser.script(hurry).await;
-    browser.fill("Name, or end of the license ID", "emma").await;
+    browser.fill("Name, metadata or ID", "emma").await;
     assert!(!browser.title().await.contains("submitted"));
     browser.press("Enter").await;
-    browser.is_at("/dashboard/live/licenses?product=&plan=&status=&expiry=&seats=&end=emma").await;
+    browser
+        .is_at("/dashboard/live/licenses?product=&plan=&status=&seats=&trial=&from=&to=&end=emma")
+        .await;
 }
 
 /// Also with the longest names.

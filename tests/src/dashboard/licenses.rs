@@ -62,7 +62,7 @@ async fn the_pages_of_licenses_are_fit_for_everyone() {
     for path in [
         "/dashboard/live/licenses",
         "/dashboard/live/licenses?status=revoked",
-        "/dashboard/live/licenses?expiry=30&user=ada",
+        "/dashboard/live/licenses?ends=ended&user=ada",
         "/dashboard/live/licenses/new",
         &page_of(&license),
     ] {

@@ -158,7 +158,7 @@ async fn cards_show_what_needs_attention() {
     let limit = card(&browser, "Full licenses").await;
     assert!(limit.contains(&terms) && limit.contains("1 of 1"), "{limit}");
     assert!(limit.contains(&full[full.len() - 6..]) && !limit.contains("1 of 2"), "{limit}");
-    let soon = card(&browser, "Expiring soon").await;
+    let soon = card(&browser, "Ending soon").await;
     assert!(soon.contains(&terms) && soon.contains("in 20 days"), "{soon}");
     let keys = card(&browser, "Keys that need attention").await;
     assert!(keys.contains(MARKUP) && keys.contains("expires soon"), "{keys}");
@@ -173,7 +173,7 @@ async fn cards_show_what_needs_attention() {
             &*format!("holder {}", short(&full)),
             Some(format!("/dashboard/live/licenses/{full}")),
         ),
-        ("Expiring soon", &*short(&ending), Some(format!("/dashboard/live/licenses/{ending}"))),
+        ("Ending soon", &*short(&ending), Some(format!("/dashboard/live/licenses/{ending}"))),
         ("Keys that need attention", MARKUP, Some(format!("/dashboard/live/keys/{key}"))),
     ] {
         browser.open(OVERVIEW).await;
@@ -208,12 +208,12 @@ async fn what_is_too_much_for_a_card_is_counted() {
     let browser = signed_in(&app).await;
     let text = browser.text().await;
     assert!(text.contains("Full licenses\n50+\nactive licenses"), "{text}");
-    assert!(text.contains("Expiring soon\n50+\nlicenses within 30 days"), "{text}");
+    assert!(text.contains("Ending soon\n50+\nlicenses within 30 days, without trials"), "{text}");
     assert!(text.contains("Valid\n100.0 %\n1 of them"), "{text}");
     let limit = card(&browser, "Full licenses").await;
     assert_eq!(limit.matches("1 of 1").count(), 8, "{limit}");
     assert!(limit.contains(&short(&licenses[50])) && !limit.contains(&short(&licenses[0])));
-    let soon = card(&browser, "Expiring soon").await;
+    let soon = card(&browser, "Ending soon").await;
     assert_eq!(soon.matches("in 9 days").count(), 8, "{soon}");
     assert!(soon.contains(&short(&licenses[0])) && !soon.contains(&short(&licenses[50])));
 }

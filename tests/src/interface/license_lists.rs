@@ -72,7 +72,7 @@ impl Stock {
             ("productId", &self.product),
             ("status", "active"),
             ("userId", "ada"),
-            ("expiringBefore", AFTER_END),
+            ("endsBefore", AFTER_END),
             ("search", end),
         ]
     }
@@ -93,7 +93,7 @@ impl Stock {
     fn matching(&self, query: &[(&str, &str)]) -> Vec<Value> {
         let matches = |license: &Value, user: &str, (filter, wanted): (&str, &str)| match filter {
             "userId" => user == wanted,
-            "expiringBefore" => license["expiresAt"].as_str().is_some_and(|end| end < wanted),
+            "endsBefore" => license["expiresAt"].as_str().is_some_and(|end| end < wanted),
             "search" => license["id"].as_str().unwrap().ends_with(wanted),
             member => license[member] == wanted,
         };
@@ -155,8 +155,8 @@ async fn an_unknown_value_matches_nothing() {
         ("userId", ""),
         ("userId", "\0"),
         ("userId", &long),
-        ("expiringBefore", "1970-01-01T00:00:00Z"),
-        ("expiringBefore", END),
+        ("endsBefore", "1970-01-01T00:00:00Z"),
+        ("endsBefore", END),
         ("search", "00000000000000000000000000"),
         ("search", "x0000000000000000000000000"),
         ("search", "lic_01h455vb4pex5vsknk084sn02q"),
@@ -195,12 +195,12 @@ async fn a_malformed_filter_is_400() {
         ("status=active&status=expired", "status"),
         ("state=", "state"),
         ("state=ended", "state"),
-        ("expiringBefore=soon", "expiringBefore"),
-        ("expiringBefore=", "expiringBefore"),
-        ("expiringBefore=2030-01-01", "expiringBefore"),
-        ("expiringBefore=2030-13-01T00:00:00Z", "expiringBefore"),
-        ("expiringBefore=2030-01-01T00:00:00", "expiringBefore"),
-        ("expiringBefore=1893456000", "expiringBefore"),
+        ("endsBefore=soon", "endsBefore"),
+        ("endsBefore=", "endsBefore"),
+        ("endsBefore=2030-01-01", "endsBefore"),
+        ("endsBefore=2030-13-01T00:00:00Z", "endsBefore"),
+        ("endsBefore=2030-01-01T00:00:00", "endsBefore"),
+        ("endsBefore=1893456000", "endsBefore"),
         ("planId=x&planId=y", "planId"),
         ("productId=x&productId=y", "productId"),
         ("userId=x&userId=y", "userId"),
@@ -213,7 +213,7 @@ async fn a_malformed_filter_is_400() {
     }
 }
 
-/// `expiringBefore` is a time in any zone. Expired licenses match too.
+/// `endsBefore` is a time in any zone. Expired licenses match too.
 #[tokio::test]
 async fn licenses_are_listed_by_the_moment_of_their_end() {
     let app = App::start().await;
@@ -231,10 +231,10 @@ async fn licenses_are_listed_by_the_moment_of_their_end() {
         ("2030-01-01T02:00:00.001+02:00", &both[..]),
         ("9999-12-31T23:59:59Z", &both[..]),
     ] {
-        assert_eq!(ids(&app, &[("expiringBefore", moment)]).await, found, "{moment}");
+        assert_eq!(ids(&app, &[("endsBefore", moment)]).await, found, "{moment}");
     }
     app.update(&soon, json!({ "clear": ["expiresAt"] })).await.data();
-    assert_eq!(ids(&app, &[("expiringBefore", AFTER_END)]).await, [&*past]);
+    assert_eq!(ids(&app, &[("endsBefore", AFTER_END)]).await, [&*past]);
 }
 
 fn ending<'a>(ids: &'a [String], end: &str) -> Vec<&'a str> {
@@ -369,5 +369,5 @@ async fn licenses_of_a_user_follow_assigning() {
     app.delete_user("😀").await.data();
     assert!(of("😀").await.is_empty());
     let now = Timestamp::now().to_string();
-    assert!(listed(&app, &[("userId", "50%"), ("expiringBefore", &now)]).await.list().is_empty());
+    assert!(listed(&app, &[("userId", "50%"), ("endsBefore", &now)]).await.list().is_empty());
 }

@@ -132,7 +132,7 @@ async fn a_filter_that_finds_many_is_as_one_that_finds_few() {
         all.push(details.id.to_string());
     }
     tx.commit().await.unwrap();
-    for query in [("state", "expired"), ("search", "acme"), ("expiringBefore", END)] {
+    for query in [("state", "expired"), ("search", "acme"), ("endsBefore", END)] {
         assert_eq!(ids(&app, &[query]).await, all, "{query:?}");
         let page = ids(&app, &[query, ("limit", "7"), ("after", &all[3])]).await;
         assert_eq!(page, all[4..11], "{query:?}");

@@ -35,7 +35,8 @@ async fn a_plan_is_made_and_shown() {
         "seatIdleMinutes": null,
         "graceDays": null,
         "maxLeaseSeconds": null,
-        "expiresFrom": null
+        "expiresFrom": null,
+        "trial": false
       }
     }
     "#);

@@ -2,11 +2,12 @@
 //! which each looks at a limited number of rows.
 
 use common::{
-    EventId, LicenseId, Mode, Name, PlanId, ProductId, Reason, Status, Timestamp, UserId,
+    EventId, LicenseId, Mode, Name, PlanId, ProductId, Reason, SeatsTaken, Status, Timestamp,
+    UserId,
 };
 use licd::db::Sql;
 use licd::store::events::{self, EventFilter};
-use licd::store::licenses::{self, ExpiryFilter, LicenseFilter, Suffixes};
+use licd::store::licenses::{self, LicenseFilter, Suffixes};
 use licd::store::outcomes::{self, RefusalFilter};
 use licd::store::phrases::Search;
 use licd::store::{Collected, Page, Scope, users, worlds};
@@ -117,7 +118,8 @@ async fn what_a_filter_leaves_of_a_long_list_is_read_in_parts() {
     let all = Page::oldest_first(LicenseId::default(), 30_000);
     let [from, to] = ["2030-01-01T00:00:00Z", "2032-01-01T00:00:00Z"];
     let [from, to] = [from, to].map(|time| time.parse::<Timestamp>().unwrap());
-    let ending = &ExpiryFilter { product: None, plan: Some(last_plan), status: None, from, to };
+    let of_last = LicenseFilter { plan: Some(last_plan), ..LicenseFilter::default() };
+    let ending = &LicenseFilter { ends: Some((from, to)), ..of_last.clone() };
     let by_end = Page::oldest_first((from, LicenseId::default()), 5);
     let needle = &Search::parse("needle").unwrap();
     let revoked = &RefusalFilter { reason: Some(Reason::Revoked), ..RefusalFilter::default() };
@@ -126,11 +128,11 @@ async fn what_a_filter_leaves_of_a_long_list_is_read_in_parts() {
         kind: Some("user.deleted"),
         ..EventFilter::default()
     };
-    let full = (None, Some(last_plan));
+    let full = &LicenseFilter { seats: Some((SeatsTaken::Full, from)), ..of_last };
     let found = [
         parts!(all, |part| licenses::page(conn, scope, suspended, part)),
-        parts!(by_end, |part| licenses::by_expiry(conn, scope, ending, part)),
-        parts!(all, |part| licenses::full(conn, scope, full, from, part)),
+        parts!(by_end, |part| licenses::by_end(conn, scope, ending, part)),
+        parts!(all, |part| licenses::page(conn, scope, full, part)),
         parts!(Page::oldest_first(UserId::default(), 5), |part| users::search(
             conn, scope, needle, part
         )),
@@ -144,7 +146,7 @@ async fn what_a_filter_leaves_of_a_long_list_is_read_in_parts() {
     // Nor is anything left out where a filter has an index, but matches many.
     let ends = |last| LicenseFilter {
         suffixes: Some(Suffixes { first: 0, last }),
-        expiring_before: Some(to),
+        ends: Some((Timestamp::FIRST, to)),
         ..LicenseFilter::default()
     };
     for (last, count) in [(100, (1, 100)), ((1 << 25) - 1, (3, 25_000))] {

@@ -29,7 +29,7 @@ async fn full_scrape() -> Scrape {
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
     // PostgreSQL makes its own checkpoints.
-    let tasks = if database.is_postgres() { 12 } else { 13 };
+    let tasks = if database.is_postgres() { 14 } else { 15 };
     until("all tasks have run", async || {
         let scrape = shown.scrape().await;
         scrape.by_label("licd_task_last_success_timestamp_seconds", "task").len() == tasks

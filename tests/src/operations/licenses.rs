@@ -1,7 +1,7 @@
 //! Licenses by their end, those without a free seat, and the names of what they refer to.
 
-use common::{LicenseId, LicenseWithSeats, ProductId, Status, Timestamp};
-use licd::ops::licenses::{self, ExpiryFilter, LicenseQuery};
+use common::{LicenseId, LicenseWithSeats, ProductId, SeatsTaken, Status, Timestamp};
+use licd::ops::licenses::{self, LicenseQuery};
 use licd::ops::view::View;
 use licd::store::Page;
 use serde_json::json;
@@ -19,19 +19,19 @@ async fn of_2030(
     product: Option<ProductId>,
     status: Option<Status>,
 ) -> Vec<LicenseId> {
-    let (from, to) = (time("2030-01-01T00:00:00Z"), time("2031-01-01T00:00:00Z"));
-    let filter = ExpiryFilter { product, plan: None, status, from, to };
+    let ends = Some((time("2030-01-01T00:00:00Z"), time("2031-01-01T00:00:00Z")));
+    let query = || LicenseQuery { product, status, ends, ..LicenseQuery::default() };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = licenses::by_expiry(view.clone(), filter, after, 1).await.unwrap();
+        let page = licenses::by_end(view.clone(), query(), after, 1).await.unwrap();
         let [one] = &page[..] else { break };
         after = one.license.expires_at.map(|end| (end, one.license.id));
         found.push(one.license.id);
     }
-    let whole = licenses::by_expiry(view.clone(), filter, None, 100).await.unwrap();
+    let whole = licenses::by_end(view.clone(), query(), None, 100).await.unwrap();
     assert_eq!(found, whole.iter().map(|found| found.license.id).collect::<Vec<_>>());
     let early = Some((time("2020-01-01T00:00:00Z"), LicenseId::default()));
-    let whole = licenses::by_expiry(view.clone(), filter, early, 100).await.unwrap();
+    let whole = licenses::by_end(view.clone(), query(), early, 100).await.unwrap();
     assert_eq!(whole.len(), found.len(), "a cursor leads out of the period");
     found
 }
@@ -72,9 +72,14 @@ async fn licenses_come_in_the_order_of_their_ends() {
     }
 }
 
+fn full_now() -> LicenseQuery {
+    let seats = Some((SeatsTaken::Full, Timestamp::now()));
+    LicenseQuery { seats, ..LicenseQuery::default() }
+}
+
 async fn full(app: &App, caller: &Caller) -> Vec<String> {
     let view = view_of(app, caller).await;
-    let found = licenses::full(view, (None, None), Page::newest_first(None, 100)).await.unwrap();
+    let found = licenses::page(view, full_now(), Page::newest_first(None, 100)).await.unwrap();
     let id = |found: LicenseWithSeats| found.license.id.to_string();
     found.into_iter().map(id).collect()
 }
@@ -99,7 +104,7 @@ async fn a_license_is_full_while_no_seat_is_free() {
     assert_eq!(full(&app, &app).await, [&*one, &*free]);
     let view = view_of(&app, &app).await;
     let before = Page::newest_first(one.parse().ok(), 1);
-    let older = licenses::full(view, (None, None), before).await.unwrap();
+    let older = licenses::page(view, full_now(), before).await.unwrap();
     assert_eq!(older.len(), 1);
     assert_eq!((older[0].license.id.to_string(), older[0].seats.used), (free.clone(), 1));
     for other in [app.test_mode().await, app.other_tenant().await] {

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use common::{LicenseWithSeats, Mode, Role, Status};
+use common::{LicenseWithSeats, Mode, Role, Status, Timestamp};
 use licd::error::Error;
 use licd::ops::events::EventQuery;
 use licd::ops::licenses::LicenseQuery;
@@ -93,7 +93,7 @@ async fn licenses_that_match_a_filter_come_newest_first() {
         ("rare status", LicenseQuery { product, status: Some(Status::Suspended), ..all() }, 3),
         ("unused status", LicenseQuery { product, status: Some(Status::Revoked), ..all() }, 0),
         ("user", LicenseQuery { user: Some("ada".into()), ..all() }, 5),
-        ("end", LicenseQuery { expiring_before: "2999-01-01T00:00:00Z".parse().ok(), ..all() }, 5),
+        ("end", LicenseQuery { ends: Some((Timestamp::FIRST, Timestamp::LAST)), ..all() }, 5),
         ("search", LicenseQuery { search: Some(end), ..all() }, 1),
     ] {
         let read = async |page| licenses::page(view.clone(), query.clone(), page).await;

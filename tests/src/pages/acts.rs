@@ -64,7 +64,7 @@ async fn each_product_has_its_verdict() {
     until("the refusal is written", async || page().await.contains("verdict bad")).await;
     let refused = page().await;
     assert!(refused.contains("refused 1×, last") && refused.contains(headline), "{refused}");
-    assert!(refused.contains("Renew for 30 days, through "), "{refused}");
+    assert!(refused.contains("Renew 30 days, through "), "{refused}");
     assert!(refused.contains("names no product returns <b>valid</b>"), "{refused}");
     // A product of which the user has no license.
     let other = app.product("Paint").await;
@@ -85,7 +85,7 @@ async fn a_license_is_renewed_for_a_term_of_its_plan() {
         app.assign(&license, user).await.data();
         app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
         let page = visitor.get(&user_page(&app, user).await).await.text().await.unwrap();
-        assert_eq!(page.contains("Renew for 365 days, through "), days.is_some(), "{page}");
+        assert_eq!(page.contains("Renew 1 year, through "), days.is_some(), "{page}");
         let by_hand =
             if days.is_some() { "Renew through another day…" } else { "Renew through a day…" };
         assert!(page.contains(by_hand), "{page}");

@@ -1,5 +1,6 @@
 //! The forms that give licenses and seats, and set their terms.
 
+use common::Timestamp;
 use serde_json::json;
 
 use super::acts::{license_page, send, stored, user_page};
@@ -189,10 +190,16 @@ async fn a_license_is_renewed_on_its_page() {
     app.update(&license, json!({ "expiresAt": "2090-01-31T12:00:00Z" })).await.data();
     let visitor = admin(&app).await;
     let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
-    assert!(page.contains("Renew for 365 days, through 31 Jan 2091"), "{page}");
+    assert!(page.contains("Renew 1 year, through 31 Jan 2091"), "{page}");
     app.update(&license, json!({ "clear": ["expiresAt"] })).await.data();
     let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
-    assert!(!page.contains("Renew for"), "{page}");
+    assert!(!page.contains("Renew "), "{page}");
+    app.update(&license, json!({ "expiresAt": Timestamp::now() })).await.data();
+    let page = visitor.get(&license_page(&license)).await.text().await.unwrap();
+    assert!(page.contains("Renew 1 year, ") && page.contains("from the old end, "), "{page}");
+    let path = format!("{}/renew", license_page(&license));
+    let page = send(&visitor, &path, &[("from", "end")]).await;
+    assert!(page.contains("Expiry changed from "), "{page}");
 }
 
 /// The keys that sign leases are made, rotated and deleted below the list of keys.

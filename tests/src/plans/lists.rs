@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use chrono::Duration;
-use common::{ApiKey, LicenseId, LicenseState, Mode, Name, Status, Timestamp};
+use common::{ApiKey, LicenseId, LicenseState, Mode, Name, SeatsTaken, Status, Timestamp};
 use licd::db::Conn;
 use licd::ops::tenants;
 use licd::store::events::EventFilter;
-use licd::store::licenses::{ExpiryFilter, LicenseFilter};
+use licd::store::licenses::LicenseFilter;
 use licd::store::notices::End;
 use licd::store::phrases::Search;
 use licd::store::{
@@ -153,11 +153,14 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         ..LicenseFilter::default()
     };
     let time = |text: &str| text.parse::<Timestamp>().unwrap();
-    let before =
-        |end| LicenseFilter { expiring_before: Some(time(end)), ..LicenseFilter::default() };
+    let before = |end| LicenseFilter {
+        ends: Some((Timestamp::FIRST, time(end))),
+        ..LicenseFilter::default()
+    };
     let (from, to) = (time("2030-01-08T00:00:00Z"), time("2031-01-01T00:00:00Z"));
-    let expiring = ExpiryFilter { product: None, plan: None, status: None, from, to };
-    let some = ExpiryFilter { product: Some(id(1)), status: Some(Status::Active), ..expiring };
+    let expiring = LicenseFilter { ends: Some((from, to)), ..all() };
+    let some = LicenseFilter { ends: Some((from, to)), ..active.clone() };
+    let full = LicenseFilter { seats: Some((SeatsTaken::Full, Timestamp::now())), ..all() };
     let soonest = Page::oldest_first((from, LicenseId::default()), PAGE);
     let later = Page::oldest_first((time("2030-01-12T00:00:00Z"), id(1)), PAGE);
     let license: LicenseId = id(1);
@@ -180,12 +183,12 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "many that end before": licenses::page(conn, scope, &before("2031-01-01T00:00:00Z"), middle());
         "few of a name": licenses::page(conn, scope, &named("customer/77 "), middle());
         "many of a name": licenses::page(conn, scope, &named("acme"), middle());
-        "expiring": licenses::by_expiry(conn, scope, &expiring, soonest);
-        "expiring later": licenses::by_expiry(conn, scope, &expiring, later);
-        "active and expiring": licenses::by_expiry(conn, scope, &some, soonest);
+        "expiring": licenses::by_end(conn, scope, &expiring, soonest);
+        "expiring later": licenses::by_end(conn, scope, &expiring, later);
+        "active and expiring": licenses::by_end(conn, scope, &some, soonest);
         "ends to tell of": notices::ending(
             conn, End::Expiry, (from, LicenseId::default()), to, PAGE);
-        "full": licenses::full(conn, scope, (None, None), Timestamp::now(), middle());
+        "full": licenses::page(conn, scope, &full, middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());
         "assignments": assignments::page_of_license(conn, scope, license, None, middle());

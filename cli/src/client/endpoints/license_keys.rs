@@ -2,11 +2,13 @@
 
 use std::fmt::Display;
 
-use common::{CreateLicenseKey, CreatedLicenseKey, LicenseId, LicenseKey, LicenseKeyId};
+use common::{
+    CreateLicenseKey, CreatedLicenseKey, FindLicenseKey, LicenseId, LicenseKey, LicenseKeyId,
+};
 use futures_util::stream::Stream;
 
 use super::{Done, NO_BODY, Records, sized};
-use crate::client::{ApiRecord, License, Query, Repeat};
+use crate::client::{ApiRecord, Client, License, Query, Repeat};
 use crate::error::Result;
 
 impl<'c> Records<'c, License> {
@@ -36,5 +38,11 @@ impl Records<'_, LicenseKey> {
 
     pub async fn revoke(self, id: LicenseKeyId) -> Done<LicenseKey> {
         self.client.post(&format!("{}/revoke", Self::path(id)), NO_BODY, Repeat::Safe).await
+    }
+}
+
+impl Client {
+    pub async fn find_license_key(&self, body: &FindLicenseKey) -> Result<ApiRecord<LicenseKey>> {
+        self.ask("/api/v1/admin/license-keys/find", body).await
     }
 }

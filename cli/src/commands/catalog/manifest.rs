@@ -57,6 +57,8 @@ pub struct WantedPlan {
     pub expires_from: Option<Edit<ExpiresFrom>>,
     #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
     pub max_lease_seconds: Option<Edit<MaxLeaseSeconds>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<bool>,
 }
 
 /// Reads a field that is there: null clears it.
@@ -120,6 +122,7 @@ impl Manifest {
                     grace_days: whole(plan.terms.grace_days.as_ref()),
                     expires_from: whole(plan.expires_from.as_ref()),
                     max_lease_seconds: whole(plan.terms.max_lease_seconds.as_ref()),
+                    trial: plan.trial.then_some(true),
                 });
             }
             let (name, description) = (product.name.clone(), product.description.as_ref());

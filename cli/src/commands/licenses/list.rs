@@ -1,6 +1,6 @@
 //! `licctl licenses list`.
 
-use common::{ExternalId, LicenseState, Product, Seats};
+use common::{ExternalId, LicenseState, Product, Seats, SeatsTaken, Timestamp, month_of};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use crate::noun::{LICENSE_TERM_FIELDS, ListFlags};
 use crate::output::Span;
 
 const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
+const TOTALS: &str = "licenses seats unlimited held complete";
 const NO_MATCH: &str = "No license matches.";
 
 impl Shown for ApiRecord<LicenseWithSeats> {
@@ -75,6 +76,18 @@ pub struct ListArgs {
     /// Only active licenses that expire within this time, such as 30d
     #[arg(long, value_name = "SPAN", conflicts_with = "status")]
     expiring_within: Option<Span>,
+    /// Only licenses whose last valid day (in UTC) is in this month, such as 2027-01
+    #[arg(long, value_name = "MONTH", conflicts_with = "expiring_within", value_parser = month)]
+    ends: Option<(Timestamp, Timestamp)>,
+    /// Only licenses in force whose seats are all taken, or taken over the limit: full or over
+    #[arg(long, value_name = "full or over")]
+    seats: Option<SeatsTaken>,
+    /// Leave out licenses of trial plans
+    #[arg(long)]
+    no_trials: bool,
+    /// Show only the number of licenses and of their seats, sold and held
+    #[arg(long, conflicts_with = "limit")]
+    totals: bool,
     /// Only licenses with a word in the name that starts with this text, or an id that ends with it
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
@@ -105,8 +118,14 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         .with("planId", plan)
         .with("userId", user)
         .with("state", args.status.or(end.is_some().then_some(LicenseState::Active)))
-        .with("expiringBefore", end)
+        .with("endsFrom", args.ends.map(|(from, _)| from))
+        .with("endsBefore", end.or(args.ends.map(|(_, before)| before)))
+        .with("seats", args.seats)
+        .with("trial", args.no_trials.then_some(false))
         .with("search", args.search);
+    if args.totals {
+        return totals(ctx, filters).await;
+    }
     let whole = filters.is_empty();
     let pages = ctx.client().await?.licenses().pages(filters, args.flags.limit());
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
@@ -126,6 +145,27 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let fields = format!("{FIELDS} productName planName {LICENSE_TERM_FIELDS}");
     noun::print_or_collect(ctx, &args.flags, &fields, whole, pages).await?;
     Ok(View::printed())
+}
+
+/// The ends of licenses whose last valid day is in a month.
+fn month(text: &str) -> std::result::Result<(Timestamp, Timestamp), &'static str> {
+    let (first, last) = month_of(text).ok_or("must be a month, such as 2027-01")?;
+    Ok(Timestamp::ends_on(first, last))
+}
+
+async fn totals(ctx: &Context, filters: Query) -> Result<View> {
+    let totals = ctx.client().await?.licenses().totals(filters).await?;
+    let more = if totals.complete { "" } else { " or more" };
+    let unlimited = match totals.unlimited {
+        0 => String::new(),
+        unlimited => format!(", and {unlimited} without limit"),
+    };
+    let card = vec![
+        ("licenses", TextCell::text(format!("{}{more}", totals.licenses))),
+        ("seats", TextCell::text(format!("{}{unlimited}", totals.seats))),
+        ("held", TextCell::of(totals.held)),
+    ];
+    Ok(View::new(&totals, Vec::new())?.fields(&[TOTALS]).card(card))
 }
 
 /// `4/5`. A long word for no limit would take the room of names.

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use chrono::TimeDelta;
-use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
+use common::{LicenseId, Plan, RenewFrom, RenewLicense, RenewalTerm, Timestamp};
 
 use super::{BeforeAndAfter, FIELDS, LicensesArg, changes};
 use crate::bulk::{ItemResults, for_each_item};
 use crate::client::{License, LicenseWithSeats};
 use crate::commands::nothing_to_do;
 use crate::commands::prelude::*;
-use crate::output::{Days, Term};
+use crate::output::Days;
 
 /// Renew licenses for another term
 ///
@@ -27,7 +27,10 @@ pub struct RenewArgs {
     days: Option<Days>,
     /// Term in days, or in months and years of the calendar, such as 30d, 6mo or 1y
     #[arg(long = "for", value_name = "TERM", conflicts_with = "days")]
-    term: Option<Term>,
+    term: Option<RenewalTerm>,
+    /// Start of the term: the end of a license that has ended, or today
+    #[arg(long, value_name = "end or today")]
+    from: Option<RenewFrom>,
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
@@ -38,7 +41,8 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
     }
     let question = format!("Renew {} licenses?", items.len());
     ctx.confirm_many(items.len(), &question).await?;
-    let terms = match args.term.or(args.days.map(|days| Term::Days(days.get()))) {
+    let from = args.from;
+    let terms = match args.term.or(args.days.map(|days| RenewalTerm::Days(days.get()))) {
         Some(term) => Terms::Given(term),
         None => Terms::Plans(noun::plans(ctx, None).await?),
     };
@@ -49,7 +53,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         if let (Some(end), true, Terms::Plans(_)) = (is_early, is_list, terms) {
             return Err(already_renewed(&was, end));
         }
-        let renewed = renew(ctx, was, terms).await?;
+        let renewed = renew(ctx, was, terms, from).await?;
         let id = renewed.as_ref().map(|it| it.now.id);
         early.borrow_mut().extend(id.zip(is_early));
         Ok(renewed)
@@ -61,7 +65,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
 
 /// The terms by which licenses are renewed.
 enum Terms {
-    Given(Term),
+    Given(RenewalTerm),
     Plans(Vec<ApiRecord<Plan>>),
 }
 
@@ -79,19 +83,19 @@ impl Terms {
     fn end_of(&self, license: &License, start: Timestamp) -> Result<Timestamp> {
         let end = match (self, self.of(license)?) {
             // The server and the dashboard renew by the plan's term in the same way.
-            (Self::Plans(_), Term::Days(days)) => start.plus_term(days),
+            (Self::Plans(_), RenewalTerm::Days(days)) => start.plus_term(days),
             (_, term) => term.after(start),
         };
         end.ok_or_else(|| Error::usage("The license would end after the year 9999."))
     }
 
-    fn of(&self, license: &License) -> Result<Term> {
+    fn of(&self, license: &License) -> Result<RenewalTerm> {
         let plans = match self {
             Self::Given(term) => return Ok(*term),
             Self::Plans(plans) => plans,
         };
         let plan = plans.iter().find(|plan| plan.id == license.plan_id);
-        plan.and_then(|plan| plan.expires_in_days).map(Term::Days).ok_or_else(|| {
+        plan.and_then(|plan| plan.expires_in_days).map(RenewalTerm::Days).ok_or_else(|| {
             let name = plan.map_or_else(|| license.plan_id.to_string(), |it| it.name.to_string());
             Error::usage(format!("Licenses of plan {name} have no term."))
                 .fix(command(license.id, false))
@@ -137,11 +141,12 @@ async fn renew(
     ctx: &Context,
     was: ApiRecord<LicenseWithSeats>,
     terms: &Terms,
+    from: Option<RenewFrom>,
 ) -> Result<Option<BeforeAndAfter>> {
     if let Some(days) = was.terms.starts_with_days {
         let message = format!("License {} starts with its first use, for {days} days.", was.id);
         let more = match terms.of(&was)? {
-            Term::Days(more) => more.get(),
+            RenewalTerm::Days(more) => more.get(),
             _ => 365,
         };
         let sum = i64::from(days.get()) + i64::from(more);
@@ -154,17 +159,14 @@ async fn renew(
         return Err(Error::new(Exit::Rejected, "never_expires", message)
             .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
     }
-    let end = terms.end_of(&was, was.renews_from(&was.terms, ctx.now))?;
-    let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
+    // Licenses of a plan without a term are refused here, where the message has the command.
+    let term = match terms {
+        Terms::Given(term) => Some(*term),
+        Terms::Plans(_) => terms.of(&was).map(|_| None)?,
+    };
     let client = ctx.client().await?;
     // Concurrent renewals would begin at the same end, so the second is refused.
-    let mut now = client.licenses().update(was.id, &body, Some(was.updated_at)).await?;
-    if was.status == Status::Expired {
-        let body = SetStatus { status: Status::Active };
-        // A license that is revoked in the meantime stays revoked.
-        let seen = now.map(|now| now.data.updated_at);
-        now = client.licenses().set_status(was.id, &body, seen).await?;
-    }
+    let now = client.licenses().renew(was.id, &RenewLicense { from, term }, was.updated_at).await?;
     Ok(now.map(|now| BeforeAndAfter::new(ctx, was, now.data)))
 }
 
@@ -174,9 +176,6 @@ fn show(ctx: &Context, renewed: &ItemResults<BeforeAndAfter>) -> Result<View> {
         return Ok(View::planned());
     };
     let view = changes(ctx, renewed, |license, _, now| TextCell::end(license.expires_at, now))?;
-    for it in done.iter().filter(|it| it.now.status != Status::Active) {
-        ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));
-    }
     let view = match (done, first.expires_at) {
         ([_], Some(end)) => view.changed(format!("Renewed license {} {}.", first.id, until(end))),
         _ => view.changed(format!("Renewed {} licenses.", done.len())),

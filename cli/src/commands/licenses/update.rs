@@ -27,6 +27,9 @@ pub struct UpdateArgs {
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
+    /// Number of seats to add to the present limit
+    #[arg(long, value_name = "N", conflicts_with = "max_seats", allow_negative_numbers = true)]
+    add_seats: Option<MaxSeats>,
     /// End of the license: its last valid day such as 2028-01-31 (in UTC), a time such as
     /// 2028-01-31T12:00:00Z, or never
     #[arg(long, value_name = "TIME or never", conflicts_with = "expires_in")]
@@ -58,6 +61,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     };
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
+        add_seats: args.add_seats,
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
         features: noun::changed_features(&args.features)?,
         name: Edit::value(&args.name),

@@ -88,6 +88,8 @@ pub const LINES: &[&str] = &[
     "events tail --after 0 --until-type license.status_changed",
     "refusals list",
     "stats",
+    "stats plans",
+    "stats months",
     "apply -f HERE/catalog.yaml",
     "diff -f HERE/catalog.yaml",
     "export",
@@ -147,28 +149,30 @@ pub fn split(line: &str) -> Vec<String> {
 
 /// Every command by the words that lead to it, nouns and the program itself among them.
 pub fn commands() -> Vec<Vec<String>> {
-    let mut found = vec![Vec::new()];
+    let mut found = vec![(Vec::new(), false)];
     below(&licctl::grammar(), &[], &mut found);
-    found
+    found.into_iter().map(|(words, _)| words).collect()
 }
 
-/// The commands that do something, as `licenses list`.
+/// The commands that do something, as `licenses list`. `stats` does, and is a noun too.
 pub fn verbs() -> Vec<String> {
-    let all: Vec<String> = commands().iter().map(|words| words.join(" ")).collect();
-    let is_noun = |one: &String| all.iter().any(|other| other.starts_with(&format!("{one} ")));
-    all.iter().filter(|one| !one.is_empty() && !is_noun(one)).cloned().collect()
+    let mut found = Vec::new();
+    below(&licctl::grammar(), &[], &mut found);
+    found.into_iter().filter(|(_, acts)| *acts).map(|(words, _)| words.join(" ")).collect()
 }
 
 /// The command of a line.
 pub fn verb(line: &str) -> String {
     let begins = |verb: &&String| line == *verb || line.starts_with(&format!("{verb} "));
-    verbs().iter().find(begins).unwrap_or_else(|| panic!("{line} is no command")).clone()
+    let found = verbs().into_iter().filter(|verb| begins(&verb)).max_by_key(String::len);
+    found.unwrap_or_else(|| panic!("{line} is no command"))
 }
 
-fn below(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
+/// Finds the commands below one, and whether each does something without another word.
+fn below(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, bool)>) {
     for command in command.get_subcommands() {
         let words = [words, &[command.get_name().to_owned()]].concat();
-        found.push(words.clone());
+        found.push((words.clone(), !command.is_subcommand_required_set()));
         below(command, &words, found);
     }
 }

@@ -4,6 +4,7 @@ mod fake_server;
 pub mod leases;
 mod license_keys;
 pub mod lines;
+mod numbers;
 mod records;
 mod screen;
 mod signing_keys;

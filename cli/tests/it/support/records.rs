@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::OTHER_KEY;
 use super::fake_server::{FakeServer, Reply, Request};
-use super::{leases, license_keys, signing_keys, webhooks};
+use super::{leases, license_keys, numbers, signing_keys, webhooks};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -29,6 +29,7 @@ pub fn answer(request: &Request) -> Reply {
     let words: Vec<&str> = path.split('/').collect();
     let answer = webhooks::answer(request, &words);
     let answer = answer.or_else(|| leases::answer(request, &words));
+    let answer = answer.or_else(|| numbers::answer(request, &words));
     if let Some(answer) = answer.or_else(|| signing_keys::answer(request, &words)) {
         return answer;
     }
@@ -100,6 +101,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         }
         ("POST", ["admin", "licenses", _, "transfer"]) => Reply::data(200, &assigned("dave", true)),
         ("DELETE", ["admin", "licenses", _, "assign"]) => Reply::data(200, &assignment()),
+        ("POST", ["admin", "licenses", _, "renew"]) => Reply::data(200, &license("active")),
         ("PATCH", ["admin", "licenses", _, "status"]) => {
             Reply::data(200, &license(request.body["status"].as_str().unwrap()))
         }

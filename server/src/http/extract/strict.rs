@@ -7,9 +7,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::{
     AssignLicense, CreateKey, CreateLicense, CreateLicenseKey, CreatePlan, CreateProduct,
-    CreateUser, CreateWebhook, Explain, FindLicenseKey, ForgetUser, ReleaseSeat, ReplayWebhook,
-    ResendEvent, RevokeKey, RollKey, RotateSigningKeys, SetStatus, TransferLicense, UpdateLicense,
-    UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook,
+    CreateUser, CreateWebhook, Explain, FindLicenseKey, ForgetUser, ReleaseSeat, RenewLicense,
+    ReplayWebhook, ResendEvent, RevokeKey, RollKey, RotateSigningKeys, SetStatus, TransferLicense,
+    UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, UpdateWebhook,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -60,6 +60,11 @@ bodies! {
         "expiresInDays": "give expiresAt or startsWithDays",
         "status": BY_STATUS,
         "userId": "POST /api/v1/admin/licenses/{id}/assign does",
+    }
+    RenewLicense {
+        "days": "give for, such as 30d",
+        "expiresAt": "PATCH /api/v1/admin/licenses/{id} does",
+        "expiresInDays": "give for, such as 30d",
     }
     SetStatus {
         "maxSeats": "PATCH /api/v1/admin/licenses/{id} does",

@@ -10,7 +10,7 @@ pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
 
 /// Optional members that examples of a schema have, and members that are not null although they may
 /// be.
-pub const SHOWN: [(&str, &str); 31] = [
+pub const SHOWN: [(&str, &str); 32] = [
     ("AssignLicense", "metadata"),
     ("CreateKey", "mode"),
     ("CreateLicense", "expiresInDays name"),
@@ -30,6 +30,7 @@ pub const SHOWN: [(&str, &str); 31] = [
     ("RelatedRecords", "productId planId licenseId"),
     ("Release", "checkedAt"),
     ("ReplayWebhook", "after"),
+    ("RenewLicense", "for"),
     ("RequestLease", "productId device"),
     ("RevokeKey", "made"),
     ("RollKey", "overlapSeconds"),

@@ -1,6 +1,6 @@
 //! Explains when and why a user who is refused for lack of seats lost the seat held before.
 
-use common::{Event, EventType, ExternalId, FreedFor, LicenseId};
+use common::{Event, EventReason, EventType, ExternalId, LicenseId};
 
 use crate::db::Conn;
 use crate::error::Error;
@@ -27,7 +27,7 @@ pub(super) async fn lost_seat(
 fn sentence(event: &Event) -> String {
     let (at, data) = (event.time, &event.data);
     match (&data.reason, data.object.get("lastCheckedAt").and_then(|it| it.as_str())) {
-        (Some(reason), Some(since)) if *reason == FreedFor::Idle => {
+        (Some(reason), Some(since)) if *reason == EventReason::Idle => {
             format!("This user's seat, idle since {since}, was taken over at {at}.")
         }
         (Some(reason), _) => format!("This user's seat was freed at {at} ({reason})."),

@@ -1,7 +1,7 @@
 //! Assigns licenses to users, and unassigns them.
 
 use common::{
-    AssignLicense, Assignment, AssignmentId, ExternalId, FreedFor, LicenseDetails, LicenseId,
+    AssignLicense, Assignment, AssignmentId, EventReason, ExternalId, LicenseDetails, LicenseId,
     LicenseKeyId, Metadata, PlanId, Status, Timestamp, User, UserId, advance_ids_past,
 };
 
@@ -176,7 +176,7 @@ pub async fn unassign(
     if let Some(seat) = &mut held.seat {
         change.last_checks.show(seat);
         seats::free(&mut change, scope, user, id).await?;
-        events.push(NewEvent::seat_freed(&license, &external_id, seat, FreedFor::Unassigned));
+        events.push(NewEvent::seat_freed(&license, &external_id, seat, EventReason::Unassigned));
     }
     assignments::delete(&mut change, scope, user, id).await?;
     events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));

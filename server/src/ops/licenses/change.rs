@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use common::{
-    EventType, LicenseDetails, LicenseField, LicenseId, LicenseKey, Plan, Status, Terms,
-    UpdateLicense,
+    EventType, ExpiresInDays, LicenseDetails, LicenseField, LicenseId, LicenseKey, MaxSeats, Plan,
+    RenewFrom, RenewLicense, Status, Terms, Timestamp, UpdateLicense,
 };
 
 use super::{NOT_FOUND, unknown_plan};
@@ -28,6 +28,16 @@ const HAS_BEGUN: Error = Error::Conflict(
     "The days have begun. Release or unassign the users who hold a seat, or set expiresAt",
 );
 
+const NOT_RENEWABLE: Error =
+    Error::Conflict("A suspended or revoked license cannot be renewed. Activate it first");
+const NOT_STARTED: Error =
+    Error::Conflict("The license starts with its first validation. Change startsWithDays instead");
+const ENDLESS: Error = Error::Conflict("The license has no end to renew");
+const STILL_ENDED: Error =
+    Error::Conflict("The term from the old end has passed already. Renew from today instead");
+const SHORTER: Error =
+    Error::Conflict("The license already ends later than the renewed term would");
+
 pub async fn update(
     mut change: Change,
     id: LicenseId,
@@ -40,6 +50,10 @@ pub async fn update(
     let ends = update.expires_at.is_some() || cleared(LicenseField::ExpiresAt);
     if ends && update.starts_with_days.is_some() {
         return Err(Error::invalid("startsWithDays", START_OR_END));
+    }
+    if update.add_seats.is_some() && (update.max_seats.is_some() || cleared(LicenseField::MaxSeats))
+    {
+        return Err(Error::invalid("addSeats", "Send either addSeats or maxSeats, not both"));
     }
     let scope = change.scope();
     let plan = match update.plan_id {
@@ -56,6 +70,9 @@ pub async fn update(
         let license = &mut details.license;
         license.features = update.features.unwrap_or_else(|| license.features.clone());
         update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
+        if let Some(added) = update.add_seats {
+            license.max_seats = Some(plus_seats(license.max_seats, added)?);
+        }
         let is_cleared = cleared(LicenseField::ExpiresAt) || update.starts_with_days.is_some();
         update_member(&mut license.expires_at, update.expires_at, is_cleared);
         check_floating(details.terms.seat_idle_minutes, details.license.max_seats)?;
@@ -75,6 +92,75 @@ pub async fn set_status(
         Ok(())
     };
     modify(change, id, edit, NewEvent::license_status_changed).await
+}
+
+fn plus_seats(limit: Option<MaxSeats>, added: MaxSeats) -> Result<MaxSeats, Error> {
+    let limit =
+        limit.ok_or_else(|| Error::invalid("addSeats", "The license has no limit to add to"))?;
+    let sum = i64::from(limit.get()) + i64::from(added.get());
+    MaxSeats::new(sum).map_err(|rule| Error::invalid("addSeats", format!("The limit {rule}")))
+}
+
+/// Renews a license. The end moves by the plan's term or the given one, and an expired license
+/// becomes active.
+pub async fn renew(
+    mut change: Change,
+    id: LicenseId,
+    request: RenewLicense,
+) -> Result<Changed<LicenseDetails>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let before = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&before)?;
+    let plan = plans::find(&mut change, scope, before.plan_id).await?;
+    let end = renewed_end(&before, request, plan.and_then(|plan| plan.expires_in_days), now)?;
+    let mut after = before.clone();
+    after.license.expires_at = Some(end);
+    after.license.status = Status::Active;
+    after.license.updated_at = change.time_after(before.updated_at);
+    licenses::update(&mut change, scope, &after).await?;
+    let mut active = before.clone();
+    active.license.status = Status::Active;
+    let activated = (before.status != Status::Active)
+        .then(|| NewEvent::license_status_changed(&before, &active));
+    let renewed = NewEvent::license_renewed(&active, &after);
+    let events: Vec<_> = activated.into_iter().chain([renewed]).collect();
+    Ok(change.commit(Changed(after), events).await?)
+}
+
+/// Returns the end of a license if it is renewed now. `days` are those of its plan.
+pub fn renewed_end(
+    license: &LicenseDetails,
+    request: RenewLicense,
+    days: Option<ExpiresInDays>,
+    now: Timestamp,
+) -> Result<Timestamp, Error> {
+    if let Status::Suspended | Status::Revoked = license.status {
+        return Err(NOT_RENEWABLE);
+    }
+    if license.terms.starts_with_days.is_some() {
+        return Err(NOT_STARTED);
+    }
+    let end = license.expires_at.ok_or(ENDLESS)?;
+    let start = match request.from {
+        Some(RenewFrom::End) => end,
+        Some(RenewFrom::Today) => now,
+        None => license.renews_from(&license.terms, now),
+    };
+    let renewed = match request.term {
+        Some(term) => term.after(start),
+        None => start.plus_term(days.ok_or_else(|| {
+            Error::invalid("for", "Licenses of the plan have no term. Send one, such as 1y")
+        })?),
+    };
+    let renewed = renewed
+        .ok_or_else(|| Error::invalid("for", "The license would end after the year 9999"))?;
+    if renewed <= now {
+        return Err(STILL_ENDED);
+    }
+    if renewed < end {
+        return Err(SHORTER);
+    }
+    Ok(renewed)
 }
 
 /// Applies the plan to the license, except for its end. A license that has not started has no end

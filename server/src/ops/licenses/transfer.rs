@@ -1,7 +1,7 @@
 //! Transfers a license to another user, together with the seat.
 
 use common::{
-    Activation, Assignment, FreedFor, License, LicenseAssignment, LicenseId, NewUser, Timestamp,
+    Activation, Assignment, EventReason, License, LicenseAssignment, LicenseId, NewUser, Timestamp,
     TransferLicense, User,
 };
 
@@ -45,7 +45,7 @@ pub async fn transfer(
         change.last_checks.show(&mut seat);
         seats::free(&mut change, scope, from.id, id).await?;
         let user = &from.external_id;
-        events.push(NewEvent::seat_freed(&license, user, &seat, FreedFor::Transferred));
+        events.push(NewEvent::seat_freed(&license, user, &seat, EventReason::Transferred));
     }
     events.push(NewEvent::license_unassigned(&license, &from.external_id, &given.assignment));
     let assignment = match kept {

@@ -5,8 +5,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
-    AssignLicense, ExternalId, License, LicenseId, LicenseWithSeats, Status, Timestamp,
-    TransferLicense, UpdateLicense,
+    AssignLicense, ExternalId, License, LicenseId, LicenseWithSeats, RenewLicense, Status,
+    Timestamp, TransferLicense, UpdateLicense,
 };
 
 use super::show::{Fields, ShowQuery, show};
@@ -21,11 +21,12 @@ use crate::ops::{release, user_lookup};
 use crate::pages::catalog::chosen_plan;
 use crate::pages::filters::end_in_words;
 use crate::pages::leases;
-use crate::pages::{Done, Editor, Notice, Stop, Visitor, given, required};
+use crate::pages::{Done, Editor, Notice, Stop, Visitor, given, optional, required};
 
 #[derive(Clone, Copy)]
 enum Act {
     Status,
+    Renew,
     Terms,
     Assign,
     Unassign,
@@ -39,8 +40,9 @@ enum Act {
 pub struct Action(&'static str, Act, &'static str);
 
 impl Action {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self("status", Act::Status, "The status was not changed"),
+        Self("renew", Act::Renew, "The license was not renewed"),
         Self("terms", Act::Terms, "The terms were not saved"),
         Self("assign", Act::Assign, "The license was not assigned"),
         Self("unassign", Act::Unassign, "The license was not unassigned"),
@@ -100,6 +102,7 @@ impl SentForm<'_> {
     async fn perform(&self, act: Act) -> Result<Done, Stop> {
         match act {
             Act::Status => self.set_status().await,
+            Act::Renew => self.renew().await,
             Act::Terms => self.save().await,
             Act::Assign => self.assign().await,
             Act::Unassign => self.unassign().await.map(Done::from),
@@ -127,6 +130,16 @@ impl SentForm<'_> {
             Status::Expired => Notice::LicenseExpired,
         };
         Ok(notice.unless(before.status == status).into())
+    }
+
+    async fn renew(&self) -> Result<Done, Stop> {
+        let from = optional("from", "The start", &self.fields.from)?;
+        let before = self.stored().await?;
+        let request = RenewLicense { from, term: None };
+        let Changed(after) = licenses::renew(self.begin().await?, self.id, request).await?;
+        let [from, to] = [before.expires_at, after.expires_at]
+            .map(|end| end.map(end_in_words).unwrap_or_default());
+        Ok(Notice::ExpiryChanged.with(from, to))
     }
 
     async fn save(&self) -> Result<Done, Stop> {

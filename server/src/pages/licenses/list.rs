@@ -1,30 +1,33 @@
-//! The list of licenses, with its filters.
+//! The list of licenses, with its filters, its totals, and links to those that end in a month.
 
 use askama::Template;
 use axum::response::Response;
-use chrono::Duration;
-use common::{LicenseId, LicenseState, LicenseWithSeats, PlanId, ProductId, Timestamp};
+use chrono::{Months, NaiveDate};
+use common::{
+    LicenseId, LicenseState, LicenseTotals, LicenseWithSeats, SeatsTaken, Timestamp, month_of,
+};
+use form_urlencoded::Serializer;
 use serde::Deserialize;
 
 use crate::error::Error;
 use crate::http::extract::Query;
-use crate::ops::licenses::{self, ExpiryFilter, LicenseQuery, Names};
+use crate::ops::licenses::{self, LicenseQuery, Names};
 use crate::ops::view::View;
 use crate::pages::catalog::Catalog;
 use crate::pages::{
-    Badge, FormError, Layout, Pager, Paging, SeatsBar, Viewer, filters, optional, page,
+    Badge, FormError, Layout, Pager, Paging, SeatsBar, Viewer, all, filters, once, optional, page,
+    short,
 };
 
-/// The choices for the expiry: the value in the address, and the label.
-const EXPIRIES: [(&str, &str); 2] = [(SOON, "within 30 days"), (OVER, "expired")];
-const SOON: &str = "30";
-const OVER: &str = "expired";
+/// The value of `ends` for licenses that have ended.
+const ENDED: &str = "ended";
+/// Number of months from this one that have links.
+const MONTHS: u32 = 4;
 
-/// The choice for the seats.
-const FULL: &str = "full";
-
-/// Time before its end from which a license expires "soon".
-const SOON_DAYS: Duration = Duration::days(30);
+/// The choices for the seats: the value in the address, and the label.
+const SEATS: [(&str, &str); 2] = [("full", "all taken"), ("over", "over the limit")];
+/// The choices for trials.
+const TRIALS: [(&str, &str); 2] = [("false", "left out"), ("true", "only trials")];
 
 #[derive(Template)]
 #[template(path = "licenses.html")]
@@ -34,100 +37,100 @@ struct LicensesPage {
     catalog: Catalog,
     licenses: Vec<LicenseWithSeats>,
     names: Names,
+    totals: LicenseTotals,
     pager: Pager,
     error: FormError,
+    once: String,
 }
 
 /// The query of the list.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ListQuery {
     product: String,
     plan: String,
     status: String,
-    /// One of [`EXPIRIES`].
-    expiry: String,
-    /// `full`: only active licenses without a free seat.
+    /// [`ENDED`], or a month such as `2026-12`.
+    ends: String,
+    /// The first and the last day of a period of last valid days.
+    from: String,
+    to: String,
     seats: String,
-    /// The last characters of the id.
+    trial: String,
+    /// The last characters of the id, or words.
     end: String,
     before: String,
 }
 
-/// Search terms and order.
-enum LicenseSearch {
-    /// By their ends, soonest first.
-    Ending(ExpiryFilter),
-    /// Newest first.
-    Matching(LicenseQuery),
-    /// Active and without a free seat, of this product or plan, newest first.
-    Full((Option<ProductId>, Option<PlanId>)),
+/// A link to the list with another period.
+struct PeriodLink {
+    label: String,
+    query: String,
+    is_current: bool,
 }
 
 impl ListQuery {
-    fn read(&self, now: Timestamp) -> Result<LicenseSearch, Error> {
+    /// Returns what the filters select. An error names its field.
+    pub fn read(&self, now: Timestamp) -> Result<LicenseQuery, Error> {
         // No license belongs to a malformed id.
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
-        let state: Option<LicenseState> = optional("status", "The status", &self.status)?;
-        let search = given(self.end.trim().trim_start_matches('…'));
-        if self.seats == FULL {
-            if state.is_some() || search.is_some() || !self.expiry.is_empty() {
-                let rule = "Full licenses can be filtered by product and plan only.";
-                return Err(Error::invalid("seats", rule));
-            }
-            return Ok(LicenseSearch::Full((product, plan)));
+        all! {
+            state = optional::<LicenseState>("status", "The status", &self.status),
+            seats = optional::<SeatsTaken>("seats", "The seats", &self.seats),
+            ends = self.period(now),
         }
-        let beginning = Timestamp::from_millis(0).unwrap_or(now);
-        let (from, to) = match self.expiry.as_str() {
-            "" => (beginning, None),
-            OVER => (beginning, Some(now)),
-            SOON if search.is_none() => (now, Some(now.plus(SOON_DAYS))),
-            SOON => {
-                let rule = "The expiry can be combined with product, plan and status only.";
-                return Err(Error::invalid("expiry", rule));
-            }
-            _ => {
-                return Err(Error::invalid(
-                    "expiry",
-                    "The expiry must be one of those in the list.",
-                ));
-            }
-        };
-        // Until a license ends, its status is the stored one.
-        let status = match state {
-            Some(LicenseState::Grace) if from == now => {
-                let rule = "A license in grace has ended already.";
-                return Err(Error::invalid("status", rule));
-            }
-            // The words are the same.
-            state => state.and_then(|state| state.as_str().parse().ok()),
-        };
-        let is_wide = state.is_none() && plan.is_none() && search.is_none();
-        Ok(match to {
-            Some(to) if from == now || is_wide => {
-                LicenseSearch::Ending(ExpiryFilter { product, plan, status, from, to })
-            }
-            expiring_before => LicenseSearch::Matching(LicenseQuery {
-                plan,
-                product,
-                state: state.map(|state| (state, now)),
-                expiring_before,
-                search,
-                ..LicenseQuery::default()
-            }),
+        Ok(LicenseQuery {
+            plan,
+            product,
+            state: state.map(|state| (state, now)),
+            ends,
+            seats: seats.map(|seats| (seats, now)),
+            trial: self.trial.parse().ok(),
+            search: given(self.end.trim().trim_start_matches('…')),
+            ..LicenseQuery::default()
         })
     }
 
-    async fn find(&self, view: View, paging: &Paging<'_>) -> Result<Vec<LicenseWithSeats>, Error> {
-        match self.read(Timestamp::now())? {
-            LicenseSearch::Ending(filter) => {
-                let after = parse_end(&self.before);
-                licenses::by_expiry(view, filter, after, paging.rows + 1).await
-            }
-            LicenseSearch::Matching(query) => licenses::page(view, query, paging.page()).await,
-            LicenseSearch::Full(of) => licenses::full(view, of, paging.page()).await,
+    /// The period of the ends, if one is given.
+    fn period(&self, now: Timestamp) -> Result<Option<(Timestamp, Timestamp)>, Error> {
+        let day = |field: &str, text: &str| match text {
+            "" => Ok(None),
+            text => text
+                .parse::<NaiveDate>()
+                .map(Some)
+                .map_err(|_| Error::invalid(field, "The day must be a date, such as 2027-01-31.")),
+        };
+        let (from, to) = (day("from", &self.from)?, day("to", &self.to)?);
+        if from.is_some() || to.is_some() {
+            let period = (from.unwrap_or(NaiveDate::MIN), to.unwrap_or(NaiveDate::MAX));
+            return Ok(Some(Timestamp::ends_on(period.0, period.1)));
         }
+        match self.ends.as_str() {
+            "" => Ok(None),
+            ENDED => Ok(Some((Timestamp::FIRST, now))),
+            month => {
+                let rule = "The month must be one such as 2027-01.";
+                let (first, last) = month_of(month).ok_or_else(|| Error::invalid("ends", rule))?;
+                Ok(Some(Timestamp::ends_on(first, last)))
+            }
+        }
+    }
+
+    async fn find(
+        &self,
+        view: View,
+        paging: &Paging<'_>,
+    ) -> Result<(Vec<LicenseWithSeats>, LicenseTotals), Error> {
+        let query = self.read(Timestamp::now())?;
+        let totals = licenses::totals(view.clone(), query.clone()).await?;
+        let found = match query.ends {
+            Some(_) => {
+                licenses::by_end(view, query, parse_end(&self.before), paging.rows + 1).await?
+            }
+            None => licenses::page(view, query, paging.page()).await?,
+        };
+        Ok((found, totals))
     }
 
     /// The cursor of a row in the order of this query.
@@ -139,16 +142,19 @@ impl ListQuery {
     }
 
     fn is_by_end(&self) -> bool {
-        matches!(self.read(Timestamp::now()), Ok(LicenseSearch::Ending(_)))
+        [&self.ends, &self.from, &self.to].iter().any(|text| !text.is_empty())
     }
 
-    fn filters(&self) -> [(&str, &str); 6] {
+    fn filters(&self) -> [(&str, &str); 9] {
         [
             ("product", &self.product),
             ("plan", &self.plan),
             ("status", &self.status),
-            ("expiry", &self.expiry),
+            ("ends", &self.ends),
+            ("from", &self.from),
+            ("to", &self.to),
             ("seats", &self.seats),
+            ("trial", &self.trial),
             ("end", &self.end),
         ]
     }
@@ -156,6 +162,35 @@ impl ListQuery {
     fn is_filtered(&self) -> bool {
         self.filters().iter().any(|(_, value)| !value.is_empty())
     }
+
+    /// The filters as the query of an address.
+    fn encoded(&self) -> String {
+        let given = self.filters().into_iter().filter(|(_, value)| !value.is_empty());
+        Serializer::new(String::new()).extend_pairs(given).finish()
+    }
+
+    /// Links to the licenses with another period, and the same other filters.
+    fn periods(&self) -> Vec<PeriodLink> {
+        let link = |label: String, ends: &str, status: &str| {
+            let others = Self { from: String::new(), to: String::new(), ..self.clone() };
+            let query = Self { ends: ends.to_owned(), status: status.to_owned(), ..others };
+            let is_current = query.filters() == self.filters();
+            PeriodLink { label, query: query.encoded(), is_current }
+        };
+        let today = Timestamp::now().date();
+        let months = (0..MONTHS).filter_map(|months| today.checked_add_months(Months::new(months)));
+        let month = |day: NaiveDate| {
+            link(day.format("%b %Y").to_string(), &day.format("%Y-%m").to_string(), "")
+        };
+        let all = [("All", "", ""), ("Ended", ENDED, ""), ("In grace", ENDED, "grace")];
+        let all = all.map(|(label, ends, status)| link(label.to_owned(), ends, status));
+        all.into_iter().chain(months.map(month)).collect()
+    }
+}
+
+/// By what people tell a license apart.
+fn title(license: &LicenseWithSeats, names: &Names) -> String {
+    names.title_of(license).unwrap_or_else(|| short(license.id))
 }
 
 fn given(text: &str) -> Option<String> {
@@ -177,12 +212,16 @@ pub async fn list(
     let filters = query.filters();
     let labels = if query.is_by_end() { ["Soonest", "Later"] } else { ["Newest", "Older"] };
     let paging = Paging { labels, others: &filters, ..Paging::new(&query.before) };
-    let (mut licenses, error) = match query.find(view.clone(), &paging).await {
+    let ((mut licenses, totals), error) = match query.find(view.clone(), &paging).await {
         Ok(found) => (found, FormError::default()),
-        Err(error) => (Vec::new(), FormError::of(error)?),
+        Err(error) => (Default::default(), FormError::of(error)?),
     };
     let pager = paging.pager(&mut licenses, |row| query.cursor(row));
     let names = licenses::names(view, &licenses).await?;
     let (layout, status) = (visitor.layout, error.status());
-    page(status, &LicensesPage { layout, query, catalog, licenses, names, pager, error })
+    let once = once();
+    page(
+        status,
+        &LicensesPage { layout, query, catalog, licenses, names, totals, pager, error, once },
+    )
 }

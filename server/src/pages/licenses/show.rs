@@ -4,7 +4,8 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::response::Response;
 use common::{
-    Event, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, Status, Term, Timestamp,
+    Event, ExpiresInDays, LicenseDetails, LicenseId, LicenseKey, LicenseWithSeats, Name, RenewFrom,
+    RenewLicense, Status, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,8 +51,7 @@ struct LicensePage {
     events: Vec<Event>,
     /// Sentence about the users who are refused if the license stops being valid.
     refused_users: String,
-    /// The next term, if the license ends and its plan has one.
-    renewal: Option<Term>,
+    renewals: Vec<Renewal>,
     /// The action that a refused form did not perform.
     title: &'static str,
     form: FormState<Fields>,
@@ -132,6 +132,8 @@ pub struct Fields {
     pub to_user_id: Option<String>,
     /// The plan that the license is to have.
     pub plan_id: String,
+    /// Start of the term of a renewal, as in the API.
+    pub from: String,
     /// The path of the page to return to, if the form is on another one.
     pub back: String,
     /// Time of the license's last change when the form was shown. A question passes it on.
@@ -213,10 +215,10 @@ pub async fn show(
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
     // Who may not act sees no form that says it.
-    let (refused_users, renewal, catalog) = match visitor.layout.may_act() {
+    let (refused_users, renewals, catalog) = match visitor.layout.may_act() {
         true => (
             refused_users(view.clone(), &license).await?,
-            renewal(view.clone(), &license).await?,
+            renewals(view.clone(), &license).await?,
             Catalog::read(&view).await?,
         ),
         false => Default::default(),
@@ -237,20 +239,48 @@ pub async fn show(
         keys_pager,
         events,
         refused_users,
-        renewal,
+        renewals,
         title,
         form,
     };
     page(status, &shown)
 }
 
-async fn renewal(view: View, license: &LicenseWithSeats) -> Result<Option<Term>, Error> {
-    if license.expires_at.is_none() {
-        return Ok(None);
+/// A renewal that the page offers.
+struct Renewal {
+    /// As in the API: empty for the usual one.
+    from: &'static str,
+    label: String,
+}
+
+/// The usual renewal by the plan's term and, for a license that has ended, one from the old end.
+async fn renewals(view: View, license: &LicenseWithSeats) -> Result<Vec<Renewal>, Error> {
+    let Some(days) = plans::get(view, license.plan_id).await?.expires_in_days else {
+        return Ok(Vec::new());
+    };
+    let now = Timestamp::now();
+    let renewal = |from: Option<RenewFrom>| {
+        let request = RenewLicense { from, term: None };
+        let end = licenses::renewed_end(license, request, Some(days), now).ok()?;
+        let through = last_day_in_words(end);
+        let (from, label) = match from {
+            Some(_) => ("end", format!("Renew from the old end, through {through}")),
+            None => ("", format!("Renew {}, through {through}", term_in_words(days))),
+        };
+        Some((end, Renewal { from, label }))
+    };
+    let usual = renewal(None);
+    let late = renewal(Some(RenewFrom::End));
+    let late = late.filter(|(end, _)| usual.as_ref().is_some_and(|(usual, _)| end != usual));
+    Ok(usual.into_iter().chain(late).map(|(_, renewal)| renewal).collect())
+}
+
+/// `1 year`, `30 days`.
+pub fn term_in_words(days: ExpiresInDays) -> String {
+    match days.get() {
+        days if days % 365 == 0 => counted(days / 365, "year"),
+        days => counted(days, "day"),
     }
-    let days = plans::get(view, license.plan_id).await?.expires_in_days;
-    let start = license.renews_from(&license.terms, Timestamp::now());
-    Ok(days.and_then(|days| Term::beginning(start, days)))
 }
 
 /// Fills in the terms of the license, but for fields that were sent.

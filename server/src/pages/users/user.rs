@@ -23,7 +23,7 @@ use crate::pages::filters::last_day_in_words;
 use crate::pages::refusals::reason;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
-    counted, email, filters, last_day, leases, optional, page, required, short, words,
+    counted, email, filters, leases, optional, page, required, short, words,
 };
 use crate::store::Page;
 

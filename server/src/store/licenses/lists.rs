@@ -1,13 +1,17 @@
-//! Lists of licenses: pages of those that match a filter, in the order of their ids or expiry.
+//! Lists of licenses: pages of those that match a filter, in the order of their ids or ends, and
+//! their totals.
 
-use common::{LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
+use common::{LicenseId, LicenseTotals, LicenseWithSeats, Timestamp};
 
+use super::CountedLicense;
 use super::source::{LicenseFilter, Source};
-use super::{CountedLicense, columns};
-use crate::db::{Conn, Result};
-use crate::store::page::{scanned, stop};
+use crate::db::{Conn, Query, Result};
 use crate::store::phrases::Search;
 use crate::store::{Found, Page, Scope};
+
+/// Maximum number of licenses that totals count, and of those that they look at.
+const MAX_COUNTED: i64 = 10_000;
+const MAX_LOOKED_AT: i64 = 100_000;
 
 /// A page of the licenses that match a filter.
 pub async fn page(
@@ -19,119 +23,96 @@ pub async fn page(
     let mut filter = filter.clone();
     let (source, filter) = Source::find(conn, scope, &mut filter).await?;
     let page = source.scan(filter, page);
-    let (matches, stop) = source.sql(page);
-    let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
-    let matches = source
-        .bind(matches)
+    let statements = source.statements(page);
+    let query = conn.query(statements.page).bind_scope(scope).bind_scan(page);
+    let records = with_seats(bind(query, &source, filter).fetch_all().await?);
+    let Some(stop) = statements.stop else { return Ok(Found { records, rest: None }) };
+    let stop = source.bind(conn.query(stop).bind_scope(scope).bind_stop(page));
+    page.found(records, stop).await
+}
+
+/// Binds the placeholders of a source and of the conditions of a filter.
+fn bind<'q>(query: Query<'q>, source: &Source<'_>, filter: &LicenseFilter) -> Query<'q> {
+    let query = source
+        .bind(query)
         .bind(filter.plan)
         .bind(filter.product)
         .bind(filter.status)
-        .bind(filter.expiring_before)
+        .bind(filter.ends.map(|(from, _)| from))
         .bind(filter.suffixes.map(|suffixes| suffixes.first))
         .bind(filter.suffixes.map(|suffixes| suffixes.last))
         .bind(filter.state.map(|(status, _)| status))
         .bind(filter.state.map(|(_, now)| now));
     let words = filter.search.as_ref().map(Search::ranges);
-    let matches = (0..Search::MAX_WORDS).fold(matches, |matches, at| {
+    let query = (0..Search::MAX_WORDS).fold(query, |query, at| {
         let range = words.map(|words| words[at]);
-        matches.bind(range.map(|range| &range.from)).bind(range.map(|range| &range.until))
+        query.bind(range.map(|range| &range.from)).bind(range.map(|range| &range.until))
     });
-    let rows: Vec<CountedLicense> = matches.fetch_all().await?;
-    let records = with_seats(rows);
-    let Some(stop) = stop else { return Ok(Found { records, rest: None }) };
-    let stop = source.bind(conn.query(stop).bind_scope(scope).bind_stop(page));
-    page.found(records, stop).await
+    query
+        .bind(filter.ends.map(|(_, before)| before))
+        .bind(filter.seats.map(|(seats, _)| seats))
+        .bind(filter.seats.map(|(_, now)| now))
+        .bind(filter.trial)
 }
 
 fn with_seats(rows: Vec<CountedLicense>) -> Vec<LicenseWithSeats> {
     rows.into_iter().map(LicenseWithSeats::from).collect()
 }
 
-/// Filter of a list of expiring licenses. All given conditions must match.
-#[derive(Clone, Copy)]
-pub struct ExpiryFilter {
-    pub product: Option<ProductId>,
-    pub plan: Option<PlanId>,
-    pub status: Option<Status>,
-    /// Expiring at or after this.
-    pub from: Timestamp,
-    /// Expiring before this.
-    pub to: Timestamp,
-}
-
-/// A page of the licenses that expire in the period, soonest first.
-pub async fn by_expiry(
+/// A page of the licenses that match a filter with a period of ends, soonest first.
+pub async fn by_end(
     conn: &mut Conn,
     scope: Scope,
-    filter: &ExpiryFilter,
+    filter: &LicenseFilter,
     page: Page<(Timestamp, LicenseId)>,
 ) -> Result<Found<LicenseWithSeats, (Timestamp, LicenseId)>> {
-    macro_rules! ending {
-        ($columns:literal, $limit:literal) => {
-            concat!(
-                "select ", $columns, " from licenses
-                 where world = $1 and world > 0 and (expires_at, id) > ($2, $3) and expires_at < $4
-                 order by expires_at, id ", $limit
-            )
-        };
+    let (end, id) = page.cursor;
+    let in_source = Page { cursor: id, order: page.order, limit: page.limit, scan: page.scan };
+    let source = Source::ByEnd(end);
+    let statements = source.statements(in_source);
+    let query = conn.query(statements.page).bind_scope(scope).bind_scan(in_source);
+    let records = with_seats(bind(query, &source, filter).fetch_all().await?);
+    if page.is_done(&records) {
+        return Ok(Found { records, rest: None });
     }
-    let is_whole = (filter.product, filter.plan, filter.status) == (None, None, None);
-    let page = if is_whole { page.without_filter() } else { page };
-    // The nil id sorts before all licenses that expire at the same time.
-    let (expires_at, id) = page.cursor.max((filter.from, LicenseId::default()));
-    let rows: Vec<CountedLicense> = conn
-        .query(concat!(
-            "select ",
-            columns!(),
-            " from (",
-            ending!("*", "limit $5"),
-            ") licenses
-             where (cast($6 as uuid) is null or product_id = $6)
-                 and (cast($7 as text) is null or status = $7)
-                 and (cast($8 as uuid) is null or plan_id = $8)
-             order by expires_at, id limit $9"
-        ))
-        .bind_scope(scope)
-        .bind(expires_at)
-        .bind(id)
-        .bind(filter.to)
-        .bind(page.scan())
-        .bind(filter.product)
-        .bind(filter.status)
-        .bind(filter.plan)
-        .bind(page.limit)
-        .fetch_all()
-        .await?;
-    let stop = conn.query(ending!("expires_at, id", "limit 1 offset $5")).bind_scope(scope);
-    let stop = stop.bind(expires_at).bind(id).bind(filter.to).bind(page.scan() - 1);
-    let rest = if page.is_done(&rows) { None } else { stop.fetch_optional().await? };
-    Ok(Found { records: with_seats(rows), rest })
+    let stop = conn.query(
+        "select expires_at, id from licenses
+         where world = $1 and world > 0 and (expires_at, id) > ($2, $3) and expires_at < $4
+         order by expires_at, id limit 1 offset $5",
+    );
+    let before = filter.ends.map(|(_, before)| before);
+    let stop = stop.bind_scope(scope).bind(end).bind(id).bind(before).bind(page.scan() - 1);
+    Ok(Found { records, rest: stop.fetch_optional().await? })
 }
 
-/// A page of the licenses in force without free seats, all or those of a product or plan.
-pub async fn full(
+/// The sums of the licenses that match a filter.
+pub async fn totals(
     conn: &mut Conn,
     scope: Scope,
-    (product, plan): (Option<ProductId>, Option<PlanId>),
-    now: Timestamp,
-    page: Page<LicenseId>,
-) -> Result<Found<LicenseWithSeats, LicenseId>> {
-    macro_rules! full {
-        () => {
-            "world = $1 and world > 0 and is_full and status = 'active'"
-        };
-    }
-    let matches = conn.query(scanned!(
-        page,
-        columns!(),
-        "licenses" where full!(),
-        "(expires_at is null or expires_at > $5)
-             and (cast($6 as uuid) is null or product_id = $6)
-             and (cast($7 as uuid) is null or plan_id = $7)",
-        "id"
-    ));
-    let matches = matches.bind_scope(scope).bind_scan(page);
-    let rows = matches.bind(now).bind(product).bind(plan).fetch_all().await?;
-    let stop = conn.query(stop!(page, "licenses" where full!(), "id"));
-    page.found(with_seats(rows), stop.bind_scope(scope).bind_stop(page)).await
+    filter: &LicenseFilter,
+) -> Result<LicenseTotals> {
+    let mut filter = filter.clone();
+    let (source, filter) = match filter.ends {
+        // The nil id sorts before all licenses that end at the same time.
+        Some((from, _)) => (Source::ByEnd(from), &filter),
+        None => Source::find(conn, scope, &mut filter).await?,
+    };
+    let page = Page {
+        limit: MAX_COUNTED + 1,
+        scan: Some(MAX_LOOKED_AT),
+        ..Page::oldest_first(LicenseId::default(), 0)
+    };
+    let statements = source.statements(page);
+    let query = conn.query(statements.totals).bind_scope(scope).bind_scan(page);
+    let (licenses, seats, unlimited, held): (i64, i64, i64, i64) =
+        bind(query, &source, filter).fetch_one().await?;
+    let stop: Option<(LicenseId,)> = match statements.stop {
+        Some(stop) if licenses <= MAX_COUNTED => {
+            let stop = conn.query(stop).bind_scope(scope).bind_stop(page);
+            source.bind(stop).fetch_optional().await?
+        }
+        _ => None,
+    };
+    let complete = licenses <= MAX_COUNTED && stop.is_none();
+    Ok(LicenseTotals { licenses: licenses.min(MAX_COUNTED), seats, unlimited, held, complete })
 }

@@ -1,6 +1,8 @@
 //! The filter of a list of licenses, and how the licenses that match it are found.
 
-use common::{ExternalId, LicenseId, LicenseState, PlanId, ProductId, Status, Timestamp};
+use common::{
+    ExternalId, LicenseId, LicenseState, PlanId, ProductId, SeatsTaken, Status, Timestamp,
+};
 
 use super::columns;
 use crate::db::{Conn, Query, Result};
@@ -18,8 +20,12 @@ pub struct LicenseFilter {
     pub state: Option<(LicenseState, Timestamp)>,
     /// Assigned to this user.
     pub user: Option<ExternalId>,
-    /// With an expiry before this.
-    pub expiring_before: Option<Timestamp>,
+    /// With an end at or after the first time and before the second.
+    pub ends: Option<(Timestamp, Timestamp)>,
+    /// In force at this time, with this share of the seats taken.
+    pub seats: Option<(SeatsTaken, Timestamp)>,
+    /// Of plans that are trials, or are none.
+    pub trial: Option<bool>,
     /// Whose ids have one of these suffixes.
     pub suffixes: Option<Suffixes>,
     /// With words of the name or metadata.
@@ -66,7 +72,7 @@ macro_rules! conditions {
             "(cast($6 as uuid) is null or plan_id = $6)
          and (cast($7 as uuid) is null or product_id = $7)
          and (cast($8 as text) is null or status = $8)
-         and (cast($9 as timestamptz) is null or expires_at < $9)
+         and (cast($9 as timestamptz) is null or expires_at >= $9 and expires_at < $20)
          and (cast($10 as integer) is null or suffix between $10 and $11)
          and (cast($12 as text) is null or $12 = case
              when status = 'active' and grace_ends_at > $13 and expires_at <= $13 then 'grace'
@@ -77,7 +83,12 @@ macro_rules! conditions {
             " and ",
             has_word!("$16", "$17"),
             " and ",
-            has_word!("$18", "$19")
+            has_word!("$18", "$19"),
+            " and (cast($21 as text) is null or (
+                 is_full and status = 'active' and ($21 = 'full' or seats_used > max_seats)
+                 and (expires_at is null or coalesce(grace_ends_at, expires_at) > $22)))
+             and (cast($23 as boolean) is null or $23 = (
+                 select p.trial from plans p where p.id = licenses.plan_id and p.world = $1))"
         )
     };
 }
@@ -86,6 +97,21 @@ macro_rules! conditions {
 macro_rules! has_word {
     ($from:literal, $until:literal) => {
         has_phrase!("license_phrases", "license_id", "licenses.id", $from, $until)
+    };
+}
+
+/// The statement that adds up the licenses that match a filter among the first `$4` of `$found`.
+macro_rules! totals {
+    ($found:expr) => {
+        concat!(
+            "select count(*) as licenses, coalesce(sum(max_seats), 0) as seats,
+                 count(*) - count(max_seats) as unlimited, coalesce(sum(seats_used), 0) as held
+             from (select max_seats, seats_used from (",
+            $found,
+            " limit $4) licenses where id > $2 and ",
+            conditions!(),
+            " limit $3) found"
+        )
     };
 }
 
@@ -98,8 +124,44 @@ macro_rules! few {
                 concat!("select ", columns!(), " from (", $few, " limit $4) licenses where ", $rest)
             };
         }
-        (paged!($page, select_few!(conditions!()), "id"), None)
+        Statements {
+            page: paged!($page, select_few!(conditions!()), "id"),
+            stop: None,
+            totals: totals!($few),
+        }
     }};
+}
+
+/// The statements of a source in the order of the list.
+macro_rules! found_by {
+    ($page:expr, $condition:literal) => {
+        Statements {
+            page: scanned!(
+                $page,
+                columns!(),
+                "licenses" where concat!("world = $1 and world > 0 and ", $condition),
+                conditions!(),
+                "id"
+            ),
+            stop: Some(stop!(
+                $page,
+                "licenses" where concat!("world = $1 and world > 0 and ", $condition),
+                "id"
+            )),
+            totals: totals!(concat!(
+                "select * from licenses where world = $1 and world > 0 and ",
+                $condition
+            )),
+        }
+    };
+}
+
+/// The licenses after one in the order of their ends.
+macro_rules! by_end {
+    () => {
+        "select * from licenses where world = $1 and world > 0
+             and (expires_at, id) > ($5, $2) and expires_at < $20"
+    };
 }
 
 /// The index in which the licenses of a filter are found, with what is looked up in it, `$5`; the
@@ -110,12 +172,23 @@ pub enum Source<'a> {
     Suffix(i32),
     Name(&'a str),
     Expired(Timestamp),
-    Ending(Timestamp),
+    Ending,
     // These are in the order of the list.
     Plan(PlanId),
     Product(ProductId),
+    Full,
     Status(Status),
     World,
+    // These are in the order of their ends, and begin after this one.
+    ByEnd(Timestamp),
+}
+
+/// The statements of a source: they read a page, find where it stops if the source is in the order of
+/// the list, and add up what matches.
+pub struct Statements {
+    pub page: &'static str,
+    pub stop: Option<&'static str>,
+    pub totals: &'static str,
 }
 
 impl<'a> Source<'a> {
@@ -137,6 +210,7 @@ impl<'a> Source<'a> {
                 Self::Suffix(suffixes.first)
             }
             LicenseFilter { search: Some(search), .. } if is_few => Self::Name(&search.first.from),
+            LicenseFilter { seats: Some(_), .. } => Self::Full,
             LicenseFilter { plan: Some(plan), .. } => Self::Plan(*plan),
             // Few licenses are not active, whatever the product.
             LicenseFilter { status: Some(status), .. } if *status != Status::Active => {
@@ -153,7 +227,7 @@ impl<'a> Source<'a> {
             {
                 Self::Expired(*now)
             }
-            LicenseFilter { expiring_before: Some(end), .. } if is_few => Self::Ending(*end),
+            LicenseFilter { ends: Some(_), .. } if is_few => Self::Ending,
             LicenseFilter { product: Some(product), .. } => Self::Product(*product),
             LicenseFilter { status: Some(status), .. } => Self::Status(*status),
             LicenseFilter {
@@ -163,27 +237,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The statements that read a page and, for a source in the order of the list, find where it
-    /// stops.
-    pub fn sql(&self, page: Page<LicenseId>) -> (&'static str, Option<&'static str>) {
-        macro_rules! found_by {
-            ($condition:literal) => {
-                (
-                    scanned!(
-                        page,
-                        columns!(),
-                        "licenses" where concat!("world = $1 and world > 0 and ", $condition),
-                        conditions!(),
-                        "id"
-                    ),
-                    Some(stop!(
-                        page,
-                        "licenses" where concat!("world = $1 and world > 0 and ", $condition),
-                        "id"
-                    )),
-                )
-            };
-        }
+    pub fn statements(&self, page: Page<LicenseId>) -> Statements {
         match self {
             Self::User(_) => few!(
                 page,
@@ -211,17 +265,32 @@ impl<'a> Source<'a> {
                  where world = $1 and world > 0 and expires_at <= $5
                      and case status when 'active' then true else false end"
             ),
-            Self::Ending(_) => {
-                few!(
-                    page,
-                    "select * from licenses where world = $1 and world > 0 and expires_at < $5"
-                )
-            }
-            Self::Plan(_) => found_by!("plan_id = $5"),
-            Self::Product(_) => found_by!("product_id = $5"),
+            Self::Ending => few!(
+                page,
+                "select * from licenses where world = $1 and world > 0 and expires_at >= $9
+                     and expires_at < $20 and cast($5 as text) is null"
+            ),
+            Self::Plan(_) => found_by!(page, "plan_id = $5"),
+            Self::Product(_) => found_by!(page, "product_id = $5"),
             // Repeated, because with few statuses PostgreSQL would otherwise read all licenses.
-            Self::Status(_) => found_by!("status = $5 and status >= $5"),
-            Self::World => found_by!("cast($5 as text) is null"),
+            Self::Status(_) => found_by!(page, "status = $5 and status >= $5"),
+            Self::Full => {
+                found_by!(page, "is_full and status = 'active' and cast($5 as text) is null")
+            }
+            Self::World => found_by!(page, "cast($5 as text) is null"),
+            Self::ByEnd(_) => Statements {
+                page: concat!(
+                    "select ",
+                    columns!(),
+                    " from (",
+                    by_end!(),
+                    " order by expires_at, id limit $4) licenses where ",
+                    conditions!(),
+                    " order by expires_at, id limit $3"
+                ),
+                stop: None,
+                totals: totals!(by_end!()),
+            },
         }
     }
 
@@ -230,11 +299,11 @@ impl<'a> Source<'a> {
             Self::User(user) => query.bind(*user),
             Self::Suffix(first) => query.bind(*first),
             Self::Name(from) => query.bind(*from),
-            Self::Expired(time) | Self::Ending(time) => query.bind(*time),
+            Self::Expired(time) | Self::ByEnd(time) => query.bind(*time),
             Self::Plan(id) => query.bind(*id),
             Self::Product(id) => query.bind(*id),
             Self::Status(status) => query.bind(*status),
-            Self::World => query.bind(None::<&str>),
+            Self::Ending | Self::Full | Self::World => query.bind(None::<&str>),
         }
     }
 
@@ -246,6 +315,7 @@ impl<'a> Source<'a> {
             Self::Product(_) => LicenseFilter { product: filter.product, ..none },
             Self::Status(_) => LicenseFilter { status: filter.status, ..none },
             Self::World => none,
+            Self::Full | Self::ByEnd(_) => return page,
             _ => return page.scanning_most(),
         };
         if found == *filter { page.without_filter() } else { page }
@@ -261,8 +331,10 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &mut LicenseFilter) -
         LicenseFilter { search: Some(search), .. } => {
             return Ok(!phrases::put_rare_first(conn, scope, Named::Licenses, search).await?);
         }
-        // The index of the plan is used, however many licenses expire.
-        LicenseFilter { plan: Some(_), .. } => return Ok(false),
+        // These indexes are used, however many licenses expire.
+        LicenseFilter { seats: Some(_), .. } | LicenseFilter { plan: Some(_), .. } => {
+            return Ok(false);
+        }
         LicenseFilter {
             state: Some((LicenseState::Expired | LicenseState::Grace, now)), ..
         } => conn
@@ -278,16 +350,17 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &mut LicenseFilter) -
             .bind_scope(scope)
             .bind(MANY_FOUND + 1)
             .bind(*now),
-        LicenseFilter { expiring_before: Some(end), .. } => conn
+        LicenseFilter { ends: Some((from, before)), .. } => conn
             .query(
                 "select count(*) from (
                      select 1 from licenses
-                     where world = $1 and world > 0 and expires_at < $3
+                     where world = $1 and world > 0 and expires_at >= $3 and expires_at < $4
                      limit $2) found",
             )
             .bind_scope(scope)
             .bind(MANY_FOUND + 1)
-            .bind(*end),
+            .bind(*from)
+            .bind(*before),
         _ => return Ok(false),
     };
     let (found,): (i64,) = query.fetch_one().await?;
