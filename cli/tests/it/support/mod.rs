@@ -20,10 +20,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use fake_server::{FakeServer, Reply, Request};
+pub use numbers::statistics;
 pub use records::{
     LICENSE, PLAN, PRODUCT, answer, assigned, assignment, current_key, event, explained,
-    explanation, key, license, license_with_seats, plan, product, refusal, service, statistics,
-    usage, user,
+    explanation, key, license, license_with_seats, plan, product, refusal, service, usage, user,
 };
 pub use screen::on_screen;
 pub use tls::Secured;

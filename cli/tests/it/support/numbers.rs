@@ -1,4 +1,4 @@
-//! The answers of that service about totals and numbers.
+//! The answers of that service about totals, statistics and numbers.
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ pub fn answer(request: &Request, words: &[&str]) -> Option<Reply> {
         ("GET", ["admin", "licenses", "totals"]) => json!({
             "licenses": 30, "seats": 1891, "unlimited": 2, "held": 279, "complete": true,
         }),
+        ("GET", ["admin", "statistics"]) => statistics(),
         ("GET", ["admin", "statistics", "plans"]) => json!({
             "day": "2026-01-31", "total": numbers(json!({})),
             "plans": [numbers(json!({ "planId": PLAN }))],
@@ -44,4 +45,24 @@ fn numbers(mut of: Value) -> Value {
         of[member] = number.into();
     }
     of
+}
+
+/// The counts of three hours around midnight.
+pub fn statistics() -> Value {
+    let hour = |hour: &str, valid: i64, expired: i64| {
+        json!({
+            "hour": hour, "total": valid + expired, "valid": valid, "noLicense": 0,
+            "expired": expired, "revoked": 0, "suspended": 0, "exceededSeats": 0,
+            "userNotFound": 0,
+        })
+    };
+    json!({
+        "from": "2026-03-01T22:00:00.000Z",
+        "to": "2026-03-02T01:00:00.000Z",
+        "hours": [
+            hour("2026-03-01T22:00:00.000Z", 16, 0),
+            hour("2026-03-01T23:00:00.000Z", 8, 1),
+            hour("2026-03-02T00:00:00.000Z", 0, 3),
+        ],
+    })
 }

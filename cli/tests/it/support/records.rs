@@ -61,7 +61,6 @@ pub fn answer(request: &Request) -> Reply {
         }
         ("GET", ["admin", "events"]) => events(request),
         ("GET", ["admin", "refusals"]) => Reply::list(&[refusal("alice", "expired")]),
-        ("GET", ["admin", "statistics"]) => Reply::data(200, &statistics()),
         ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
         ("GET", ["key"]) => Reply::data(200, &current_key()),
         ("GET", ["openapi.json"]) => {
@@ -334,26 +333,6 @@ pub fn refusal(user: &str, reason: &str) -> Value {
         "count": 3,
         "firstAt": "2026-02-01T12:00:00.000Z",
         "lastAt": "2026-02-01T12:00:00.000Z",
-    })
-}
-
-/// The counts of three hours around midnight.
-pub fn statistics() -> Value {
-    let hour = |hour: &str, valid: i64, expired: i64| {
-        json!({
-            "hour": hour, "total": valid + expired, "valid": valid, "noLicense": 0,
-            "expired": expired, "revoked": 0, "suspended": 0, "exceededSeats": 0,
-            "userNotFound": 0,
-        })
-    };
-    json!({
-        "from": "2026-03-01T22:00:00.000Z",
-        "to": "2026-03-02T01:00:00.000Z",
-        "hours": [
-            hour("2026-03-01T22:00:00.000Z", 16, 0),
-            hour("2026-03-01T23:00:00.000Z", 8, 1),
-            hour("2026-03-02T00:00:00.000Z", 0, 3),
-        ],
     })
 }
 
