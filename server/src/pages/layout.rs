@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use common::{LicenseId, LicenseWithSeats, Mode, Name, Role};
+use common::{ExplainedLicense, LicenseId, LicenseWithSeats, Mode, Name, Role};
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,10 @@ impl Layout {
 
     pub fn license(&self, id: LicenseId) -> LicenseLink {
         LicenseLink { base: self.base(), id, title: None }
+    }
+
+    pub fn named(&self, of: &ExplainedLicense) -> LicenseLink {
+        LicenseLink { title: of.name.as_ref().map(Name::to_string), ..self.license(of.license.id) }
     }
 
     pub fn titled(&self, license: &LicenseWithSeats, names: &Names) -> LicenseLink {

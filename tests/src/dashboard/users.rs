@@ -344,3 +344,27 @@ async fn the_pages_of_users_are_fit_for_everyone() {
     browser.is_accessible().await;
     assert!(!browser.overflows().await);
 }
+
+/// Two clicks, and the name of the customer is next to the license.
+#[tokio::test]
+async fn a_refused_user_takes_over_a_seat() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.update(&license, json!({ "name": "Ember Construction" })).await.data();
+    for user in ["victor", "jonas"] {
+        app.assign(&license, user).await.data();
+    }
+    let jonas = app.user("jonas").await;
+    let path = format!("/api/v1/admin/users/{}", jonas["id"].as_str().unwrap());
+    app.patch(&path, json!({ "name": "Jonas Jansen" })).await.data();
+    assert_eq!(app.validate("victor").await.verdict(), "valid");
+    let browser = signed_in(&app).await;
+    refused(&app, &browser, "jonas", "exceeded_seats").await;
+    assert_eq!(browser.heading().await, "Jonas Jansen");
+    browser.sees("Ember Construction").await;
+    browser.click("Free a seat…").await;
+    browser.click("Take over the seat of victor").await;
+    browser.sees("License and seat handed from victor to jonas.").await;
+    is_helped(&app, &browser, "jonas").await;
+    assert_eq!(app.validate("victor").await.verdict(), "no_license");
+}

@@ -62,7 +62,7 @@ async fn a_user_gets_another_external_id() {
     let page = send(&visitor, &path, &[("externalId", "taken"), ("name", "Ada")]).await;
     assert!(page.contains("The user was not saved") && page.contains("Another user"), "{page}");
     let page = send(&visitor, &path, &[("externalId", " ada@new.example "), ("name", "Ada")]).await;
-    assert!(page.contains("User saved.") && page.contains("<h1>ada@new.example</h1>"), "{page}");
+    assert!(page.contains("User saved.") && page.contains("ada@new.example"), "{page}");
     assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
 }
 

@@ -140,6 +140,11 @@ fn in_words(license: &ExplainedLicense) -> String {
 }
 
 impl UserPage {
+    /// The name of the user, or the external id.
+    fn title(&self) -> &str {
+        self.user.name.as_ref().map_or(self.user.external_id.as_str(), Name::as_str)
+    }
+
     fn count_licenses(&self) -> i64 {
         self.explained.licenses().count() as i64
     }
