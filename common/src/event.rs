@@ -54,6 +54,34 @@ string_enum! {
     }
 }
 
+impl EventType {
+    /// Whether people or their administrative programs cause such events, and not validations or licd
+    /// itself.
+    pub fn is_by_people(self) -> bool {
+        !matches!(
+            self,
+            Self::SeatTaken
+                | Self::SeatFreed
+                | Self::LeaseIssued
+                | Self::UserCreated
+                | Self::LicenseExpiring
+                | Self::LicenseExpired
+                | Self::LicenseGraceEnded
+                | Self::LicenseKeyClaimed
+                | Self::WebhookEventsExpired
+        )
+    }
+}
+
+string_enum! {
+    /// Whose events a list has.
+    EventsBy, inline {
+        /// Changes by people and their administrative programs, without those of validations and of
+        /// licd itself: seats, leases, new users and ends of licenses.
+        People = "people",
+    }
+}
+
 string_enum! {
     /// The kind of an actor. Later versions may have more.
     ActorType, "the type of an actor" {

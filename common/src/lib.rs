@@ -46,8 +46,8 @@ pub use catalog::{
 pub use checked_text::{checked_text, is_checked_text};
 pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
-    ActorType, Event, EventActor, EventData, EventReason, EventSubject, EventType, RelatedRecords,
-    SubjectType,
+    ActorType, Event, EventActor, EventData, EventReason, EventSubject, EventType, EventsBy,
+    RelatedRecords, SubjectType,
 };
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;

@@ -28,7 +28,7 @@ REFUSALS = {
     "a new key expires in the future": ("invalid_request", "expiresAt", "must be in the future"),
     "a time is a date of the calendar from 1970 on": (
         "invalid_request",
-        "expiresAt|endsBefore|from|to|checkedAt|since",
+        "expiresAt|endsBefore|endsFrom|from|to|checkedAt|since",
         "must be a time",
     ),
     "a period has begun, does not end before, and is not too long": (

@@ -159,6 +159,11 @@ def test_licenses(licd):
         ends_before=license.expires_at + timedelta(1),
     )
     assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
+    totals = licd.licenses.get_license_totals(plan_id=plan.id).data
+    assert (totals.licenses, totals.seats, totals.held, totals.complete) == (1, 2, 0, True)
+    year = models.RenewLicense.from_dict({"for": "1y"})
+    renewed = licd.licenses.renew_license(license.id, year).data
+    assert renewed.expires_at - license.expires_at >= timedelta(days=365)
     never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])
     changed = licd.licenses.update_license(license.id, never).data
     assert (changed.expires_at, changed.max_seats) == (None, None)
@@ -467,6 +472,9 @@ def test_refusals_and_statistics(licd):
     [hour] = statistics.hours
     assert hour.hour == refusals[0].hour and hour.total >= hour.no_license >= 1
     assert len(licd.statistics.get_statistics().data.hours) == 24
+    assert isinstance(licd.statistics.get_plan_statistics(trial=False).data.plans, list)
+    months = licd.statistics.get_month_statistics(var_from="2026-01").data.months
+    assert all(isinstance(month, models.MonthNumbers) for month in months)
 
 
 def test_errors(licd):

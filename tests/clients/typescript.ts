@@ -163,6 +163,10 @@ test('licenses', async () => {
         endsBefore: new Date(expiresAt.getTime() + 1),
     });
     assert.deepEqual(listed.data, [withSeats]);
+    const totals = (await api.licenses.getLicenseTotals({ planId })).data;
+    assert.deepEqual([totals.licenses, totals.held, totals.complete], [1, 0, true]);
+    const renewed = (await api.licenses.renewLicense({ id, renewLicense: { _for: '1y' } })).data;
+    assert.ok(renewed.expiresAt && renewed.expiresAt > expiresAt);
     const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];
     const changed = (await api.licenses.updateLicense({ id, updateLicense: { clear } })).data;
     assert.deepEqual([changed.expiresAt, changed.maxSeats], [null, null]);
@@ -456,6 +460,10 @@ test('refusals and statistics', async () => {
     assert.deepEqual(hours.map((hour) => hour.hour), [refusal.hour]);
     assert.ok(hours.every((hour) => hour.noLicense >= 1 && hour.total >= hour.noLicense));
     assert.equal((await api.statistics.getStatistics({})).data.hours.length, 24);
+    const { plans } = (await api.statistics.getPlanStatistics({ trial: false })).data;
+    assert.ok(Array.isArray(plans));
+    const { months } = (await api.statistics.getMonthStatistics({ from: '2026-01' })).data;
+    assert.ok(Array.isArray(months));
 });
 
 test('errors', async () => {

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use common::{
-    ActorType, Event, EventPattern, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp,
+    ActorType, Event, EventPattern, EventType, EventsBy, ExternalId, KeyId, LicenseId, Open,
+    SubjectType, Timestamp,
 };
 use serde_json::Value;
 
@@ -60,6 +61,12 @@ pub struct EventFilters {
     /// Only events that concern this user (external id)
     #[arg(long)]
     user: Option<ExternalId>,
+    /// Only events that this API key caused, itself or in its sessions (id)
+    #[arg(long, value_name = "KEY")]
+    actor: Option<KeyId>,
+    /// Only changes by people and their programs, without those of validations: people
+    #[arg(long, value_name = "people")]
+    by: Option<EventsBy>,
 }
 
 /// Knows all types and their families, so that shells complete them and errors suggest them.
@@ -80,11 +87,13 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 impl EventFilters {
     /// Returns the filters as flags, each with a space before it.
     fn flags(&self) -> String {
-        let types = self.types();
+        let (types, actor) = (self.types(), self.actor.map(|key| key.to_string()));
         let flags = [
             ("type", types.as_deref()),
             ("subject", self.subject.as_deref()),
             ("user", self.user.as_ref().map(ExternalId::as_str)),
+            ("actor", actor.as_deref()),
+            ("by", self.by.map(EventsBy::as_str)),
         ];
         let given = flags.iter().filter_map(|(name, value)| Some((name, (*value)?)));
         given.map(|(name, value)| format!(" --{name} {}", quote(value))).collect()
@@ -103,6 +112,8 @@ impl EventFilters {
             .with("type", self.types())
             .with("subject", self.subject.as_ref())
             .with("userId", self.user.as_ref())
+            .with("actor", self.actor)
+            .with("by", self.by)
             .with("from", *from)
             .with("to", *to)
             .with("order", (*order == Order::NewestFirst).then_some("newest"))
@@ -147,7 +158,8 @@ pub async fn last_status_change(
     license: LicenseId,
 ) -> Result<Option<ApiRecord<Event>>> {
     let kinds = vec![EventPattern::of(EventType::LicenseStatusChanged)];
-    let filters = EventFilters { kinds, subject: Some(license.to_string()), user: None };
+    let subject = Some(license.to_string());
+    let filters = EventFilters { kinds, subject, ..EventFilters::default() };
     Ok(filters.last(client, 1).await?.pop())
 }
 

@@ -1,13 +1,13 @@
 //! Events.
 
-use common::{Event, EventPattern, EventType, Invalid, List, Timestamp};
+use common::{Event, EventPattern, EventType, EventsBy, Invalid, KeyId, List, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
-use crate::http::extract::{Limit, ListOrder, Query, Sequence};
+use crate::http::extract::{Limit, ListOrder, Query, Sequence, filter};
 use crate::ops::events::{self, EventQuery, EventTimes};
 use crate::ops::renames;
 
@@ -35,6 +35,11 @@ pub struct ListEvents {
     /// Order of the events.
     #[serde(default)]
     order: ListOrder,
+    /// Only events that this API key caused, itself or in its sessions.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<String>")]
+    actor: Option<KeyId>,
+    by: Option<EventsBy>,
 }
 
 /// The types that the patterns of a list stand for, each once.
@@ -69,11 +74,12 @@ pub async fn list(
         events::refuse_ahead(&view, after).await?;
     }
     let kinds = kind.map(|kinds| kinds.0).unwrap_or_default();
+    let kinds = if query.by.is_some() { events::by_people(kinds) } else { kinds };
     let times = EventTimes::find(&view, from, to).await?;
     let user = match user {
         Some(text) => Some(renames::periods_of(&view, &text).await?),
         None => None,
     };
-    let query = EventQuery { kinds, subject, user, times };
+    let query = EventQuery { kinds, subject, user, times, actor: query.actor };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

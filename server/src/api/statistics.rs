@@ -50,8 +50,10 @@ pub async fn plans(
 pub struct MonthsBetween {
     /// The first month, such as `2027-01`; if absent, the result covers 12 months. At most 120
     /// months.
+    #[schemars(regex(pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"))]
     from: Option<String>,
     /// The last month; the present one if absent.
+    #[schemars(regex(pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"))]
     to: Option<String>,
     /// `false` leaves out plans of trials.
     trial: Option<bool>,

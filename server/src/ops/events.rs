@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use chrono::Duration;
-use common::{Event, EventId, Line, Timestamp};
+use common::{Event, EventId, EventType, KeyId, Line, Timestamp};
 use uuid::Uuid;
 
 use super::renames::Period;
@@ -26,6 +26,19 @@ pub struct EventQuery {
     /// which the user had it; see [`periods_of`](super::renames::periods_of). `None` for all users.
     pub user: Option<Vec<Period>>,
     pub times: EventTimes,
+    /// The key that caused the events, itself or in its sessions.
+    pub actor: Option<KeyId>,
+}
+
+/// Returns those of the types that people cause; no types stand for all. Without any, the result has
+/// a type that no event has.
+pub fn by_people(kinds: Vec<String>) -> Vec<String> {
+    let is_meant = |kind: &&EventType| {
+        kind.is_by_people() && (kinds.is_empty() || kinds.iter().any(|it| it == kind.as_str()))
+    };
+    let found: Vec<String> =
+        EventType::ALL.iter().filter(is_meant).map(ToString::to_string).collect();
+    if found.is_empty() { vec![String::new()] } else { found }
 }
 
 /// Time range of events.
@@ -93,6 +106,7 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         user: None,
         from: query.times.from,
         to: query.times.to,
+        actor: query.actor,
     };
     let range = query.times.range.unwrap_or(0..i64::MAX);
     let Some(mut periods) = query.user else { return within(&view, filter, page, range).await };

@@ -112,7 +112,7 @@ pub async fn months(
         return Err(Error::invalid("from", "from must not be after to"));
     }
     if from.checked_add_months(Months::new(MAX_MONTHS)).is_none_or(|most| most <= to) {
-        return Err(Error::invalid("from", "from must be less than 120 months before to"));
+        return Err(Error::invalid("from", "from must be at most 119 months before to"));
     }
     let (mut conn, scope) = (view.read().await?, view.scope);
     let mut months = Vec::new();

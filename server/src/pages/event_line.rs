@@ -60,7 +60,10 @@ impl<'a> EventRecord<'a> {
         };
         let subject = match &event.subject.kind {
             Open::Known(kind @ SubjectType::License) => {
-                record(*kind, related.license_id.map(short), page("licenses"))
+                let license = named(*kind, "licenses");
+                let has_name = license.text != id;
+                let text = related.license_id.map(short).filter(|_| !has_name);
+                EventRecord { text: text.unwrap_or(license.text), ..license }
             }
             Open::Known(kind @ SubjectType::User) => {
                 return vec![record(*kind, external_id, page("users"))];

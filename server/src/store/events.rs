@@ -145,6 +145,8 @@ pub struct EventFilter<'a> {
     pub user: Option<&'a str>,
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
+    /// By this key, itself or in its sessions.
+    pub actor: Option<KeyId>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -290,14 +292,15 @@ pub async fn page(
                          and (cast($7 as text) is null or event_type = $7)
                          and (time >= $8 or $8 is null) and (time < $9 or $9 is null)
                          and (cast($10 as text) is null
-                              or cast($10 as text) like '%,' || event_type || ',%')",
+                              or cast($10 as text) like '%,' || event_type || ',%')
+                         and (cast($11 as uuid) is null or actor_key = $11)",
                     "sequence"
                 ),
                 stop!(page, "events" where $condition, "sequence"),
             )
         };
     }
-    let EventFilter { subject, user, kind, kinds, from, to } = filter;
+    let EventFilter { subject, user, kind, kinds, from, to, actor } = filter;
     let (matches, stop) = match (subject, user, kind) {
         (Some(_), ..) => found_by!("world = $1 and subject_id = $5"),
         (None, Some(_), _) => found_by!("world = $1 and external_id = $5"),
@@ -308,11 +311,13 @@ pub async fn page(
     let is_filtered = from.is_some()
         || to.is_some()
         || kinds.is_some()
+        || actor.is_some()
         || [subject, user, kind].into_iter().flatten().count() > 1;
     let page = if is_filtered { page } else { page.without_filter() };
     let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
     let matches = matches.bind(value).bind(user).bind(kind);
-    let rows: Vec<StoredEventRow> = matches.bind(from).bind(to).bind(kinds).fetch_all().await?;
+    let matches = matches.bind(from).bind(to).bind(kinds).bind(actor);
+    let rows: Vec<StoredEventRow> = matches.fetch_all().await?;
     let records = rows.into_iter().map(Event::from).collect();
     page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
 }

@@ -119,11 +119,15 @@ async fn the_feed_is_filtered_and_paged() {
     browser.open(&format!("{EVENTS}?user=grace&subject={license}")).await;
     browser.choose("Type", "license.assigned").await;
     browser.click("Filter").await;
-    browser.is_at(&format!("{EVENTS}?type=license.assigned&user=grace&subject={license}")).await;
+    browser
+        .is_at(&format!(
+            "{EVENTS}?type=license.assigned&by=&actor=&day=&user=grace&subject={license}"
+        ))
+        .await;
     assert_eq!(types(&browser).await, ["license.assigned"]);
     browser.sees(&format!("Record: {MARKUP}")).await;
     browser.click(&format!("Remove Record: {MARKUP} ×")).await;
-    browser.is_at(&format!("{EVENTS}?type=license.assigned&user=grace")).await;
+    browser.is_at(&format!("{EVENTS}?type=license.assigned&by=&actor=&day=&user=grace")).await;
     browser.open(&format!("{EVENTS}?user=nobody")).await;
     browser.sees("No events match.").await;
     browser.click("Clear").await;
@@ -160,4 +164,30 @@ async fn the_feed_is_fit_for_everyone() {
     app.assign(&license, &"W".repeat(255)).await.data();
     let browser = signed_in(&app).await;
     is_fit_for_everyone(&browser, EVENTS).await;
+}
+
+/// One click from the feed, and one from the page of a key.
+#[tokio::test]
+async fn what_people_did_is_found_by_day_and_by_key() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.update(&license, json!({ "name": "Ember Construction" })).await.data();
+    app.assign(&license, "ada").await.data();
+    app.validate("ada").await.data();
+    let browser = signed_in(&app).await;
+    browser.open(EVENTS).await;
+    browser.sees("seat.taken").await;
+    browser.click("By people today").await;
+    browser.sees("license Ember Construction").await;
+    assert!(!browser.text().await.contains("seat.taken by"));
+    let lines = "return document.querySelectorAll('.list li').length";
+    assert!(browser.script(lines).await.as_i64() > Some(3));
+    browser.click("Yesterday").await;
+    browser.sees("No events match.").await;
+    browser.open("/dashboard/live/keys").await;
+    browser.click("first key").await;
+    browser.click("What it changed").await;
+    browser.sees("license.updated").await;
+    assert_eq!(browser.value("Key").await.get(..4), Some("key_"));
+    is_fit_for_everyone(&browser, &browser.path().await).await;
 }

@@ -46,6 +46,38 @@ async fn events_can_be_filtered() {
     }
 }
 
+/// After a leak, the vendor asks for the changes of a key, and then for those of people.
+#[tokio::test]
+async fn events_are_found_by_who_caused_them() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    let body = json!({ "name": "CRM sync", "role": "admin" });
+    let made = app.post("/api/v1/admin/keys", body).await;
+    let crm = app.with_key(made["key"].as_str().unwrap());
+    crm.update(&license, json!({ "maxSeats": 999 })).await.data();
+    crm.assign(&license, "ada").await.data();
+    assert_eq!(crm.validate("ada").await.verdict(), "valid");
+    let listed = async |query: &str| -> Vec<String> {
+        let found = app.get(&format!("{EVENTS}?{query}")).await;
+        found.each("type").into_iter().map(str::to_owned).collect()
+    };
+    let id = made.id();
+    let by_people = ["license.updated", "license.assigned"];
+    let all = ["license.updated", "user.created", "license.assigned", "seat.taken"];
+    assert_eq!(listed(&format!("actor={id}")).await, all);
+    assert_eq!(listed(&format!("actor={id}&by=people")).await, by_people);
+    assert_eq!(
+        listed(&format!("actor={id}&by=people&order=newest&limit=1")).await,
+        ["license.assigned"]
+    );
+    assert_eq!(listed(&format!("actor={id}&type=seat.taken")).await, ["seat.taken"]);
+    assert_eq!(listed("by=people&type=seat.taken").await, [""; 0]);
+    assert!(!listed("by=people").await.contains(&"user.created".to_owned()));
+    assert_eq!(listed("actor=key_01h455vb4pex5vsknk084sn02q").await, [""; 0]);
+    let refused = app.get(&format!("{EVENTS}?by=robots")).await;
+    assert_eq!(refused.refusal(), "400 invalid_request by");
+}
+
 /// Pages follow each other by `nextCursor`, and their events are those of the whole list.
 #[tokio::test]
 async fn events_come_in_pages() {

@@ -26,7 +26,7 @@ impl EventFilters {
     /// Rejects filters for an unknown record or user, after no event matched.
     pub async fn refuse_unknown(&self, ctx: &Context) -> Result<()> {
         let client = ctx.client().await?;
-        let of = |subject, user| EventFilters { kinds: Vec::new(), subject, user };
+        let of = |subject, user| EventFilters { subject, user, ..EventFilters::default() };
         if let Some(user) = &self.user
             && noun::find_user(ctx, user.as_str()).await?.is_none()
             && of(None, Some(user.clone())).has_none(client).await?
