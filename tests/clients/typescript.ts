@@ -163,7 +163,7 @@ test('licenses', async () => {
         endsBefore: new Date(expiresAt.getTime() + 1),
     });
     assert.deepEqual(listed.data, [withSeats]);
-    const totals = (await api.licenses.getLicenseTotals({ planId })).data;
+    const totals = (await api.licenses.getLicenseTotals({ planId: plan.id })).data;
     assert.deepEqual([totals.licenses, totals.held, totals.complete], [1, 0, true]);
     const renewed = (await api.licenses.renewLicense({ id, renewLicense: { _for: '1y' } })).data;
     assert.ok(renewed.expiresAt && renewed.expiresAt > expiresAt);
