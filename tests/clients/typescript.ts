@@ -165,7 +165,7 @@ test('licenses', async () => {
     assert.deepEqual(listed.data, [withSeats]);
     const totals = (await api.licenses.getLicenseTotals({ planId: plan.id })).data;
     assert.deepEqual([totals.licenses, totals.held, totals.complete], [1, 0, true]);
-    const renewed = (await api.licenses.renewLicense({ id, renewLicense: { _for: '1y' } })).data;
+    const renewed = (await api.licenses.renewLicense({ id, renewLicense: { for: '1y' } })).data;
     assert.ok(renewed.expiresAt && renewed.expiresAt > expiresAt);
     const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];
     const changed = (await api.licenses.updateLicense({ id, updateLicense: { clear } })).data;
