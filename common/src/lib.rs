@@ -90,7 +90,7 @@ pub use signing_key::{
 };
 pub use terms::{ExpiresFrom, PlanTerms, Release, ReleaseSeat, Released, ReleasedSeat, Terms};
 pub use text::{DeviceName, ExternalId, Feature, Features, Invalid, Line, Name};
-pub use time::{Timestamp, month_of};
+pub use time::{Timestamp, day_of, month_of};
 pub use user::{
     CreateUser, ForgetUser, ForgottenUser, NewUser, RemainingData, RemainingType, UpdateUser, User,
     UserField,

@@ -129,9 +129,14 @@ impl Timestamp {
     }
 }
 
+/// Parses a day such as `2027-01-31`, of a year with four digits.
+pub fn day_of(text: &str) -> Option<NaiveDate> {
+    text.parse().ok().filter(|_| text.len() == "2027-01-31".len())
+}
+
 /// Returns the first and the last day of a month such as `2027-01`.
 pub fn month_of(text: &str) -> Option<(NaiveDate, NaiveDate)> {
-    let first = format!("{text}-01").parse::<NaiveDate>().ok()?;
+    let first = day_of(&format!("{text}-01"))?;
     Some((first, first.checked_add_months(Months::new(1))?.pred_opt()?))
 }
 

@@ -77,6 +77,7 @@ pub async fn names(view: View, of: &PlanStatistics) -> Result<HashMap<PlanId, Na
 /// Returns the numbers by plan, as last counted up to a day.
 pub async fn plans(view: View, at: NaiveDate, with_trials: bool) -> Result<PlanStatistics, Error> {
     let (mut conn, scope) = (view.read().await?, view.scope);
+    let at = at.clamp(Timestamp::FIRST.date(), Timestamp::LAST.date());
     let end = Timestamp::start_of(at).plus(DAY);
     let Some(day) = plan_days::last_day(&mut conn, scope, end).await? else {
         return Ok(PlanStatistics::default());

@@ -3,8 +3,8 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use chrono::{NaiveDate, TimeDelta};
-use common::{Event, EventType, Key, Timestamp};
+use chrono::TimeDelta;
+use common::{Event, EventType, Key, Timestamp, day_of};
 use serde::Deserialize;
 
 use super::event_line::EventLine;
@@ -57,7 +57,7 @@ pub async fn list(
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let view = visitor.view();
     let kinds = given(&filter.kind).into_iter().collect();
-    let day = filter.day.parse::<NaiveDate>().ok().map(Timestamp::start_of);
+    let day = day_of(&filter.day).map(Timestamp::start_of);
     let end = day.map(Timestamp::end_of_day);
     let query = EventQuery {
         kinds: if filter.by.is_empty() { kinds } else { events::by_people(kinds) },

@@ -108,6 +108,7 @@ async fn days_and_months_keep_their_numbers() {
     let later = format!("at={}", midnight.plus(TimeDelta::days(90)).date());
     assert_eq!(plan_of(&app, &plan, &later).await, next);
     assert_eq!(plan_of(&app, &plan, "at=2020-01-01").await, json!(null));
+    assert_eq!(plan_of(&app, &plan, "at=%2B262142-12-31").await, next);
     let month = now.date().format("%Y-%m").to_string();
     let months = app.get(&format!("{MONTHS}?from=2020-01&to={month}")).await;
     let [only] = &months["months"].as_array().unwrap()[..] else { panic!("{}", months.data()) };
@@ -116,6 +117,7 @@ async fn days_and_months_keep_their_numbers() {
     assert_eq!((&validations["total"], &validations["expired"]), (&json!(10), &json!(1)));
     for (query, field) in [
         ("from=2027-13", "from"),
+        ("to=%2B262142-12", "to"),
         ("to=2027", "to"),
         ("from=2027-02&to=2027-01", "from"),
         ("from=1990-01&to=2027-01", "from"),

@@ -4,7 +4,8 @@ use askama::Template;
 use axum::response::Response;
 use chrono::{Months, NaiveDate};
 use common::{
-    LicenseId, LicenseState, LicenseTotals, LicenseWithSeats, SeatsTaken, Timestamp, month_of,
+    LicenseId, LicenseState, LicenseTotals, LicenseWithSeats, SeatsTaken, Timestamp, day_of,
+    month_of,
 };
 use form_urlencoded::Serializer;
 use serde::Deserialize;
@@ -96,10 +97,10 @@ impl ListQuery {
     fn period(&self, now: Timestamp) -> Result<Option<(Timestamp, Timestamp)>, Error> {
         let day = |field: &str, text: &str| match text {
             "" => Ok(None),
-            text => text
-                .parse::<NaiveDate>()
-                .map(Some)
-                .map_err(|_| Error::invalid(field, "The day must be a date, such as 2027-01-31.")),
+            text => {
+                let rule = "The day must be a date, such as 2027-01-31.";
+                day_of(text).map(Some).ok_or_else(|| Error::invalid(field, rule))
+            }
         };
         let (from, to) = (day("from", &self.from)?, day("to", &self.to)?);
         if from.is_some() || to.is_some() {

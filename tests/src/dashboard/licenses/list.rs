@@ -84,6 +84,8 @@ async fn a_filter_that_is_not_valid_is_named() {
     for (query, message) in [
         ("status=nonsense", "The status must be one of active"),
         ("ends=nonsense", "The month must be one such as 2027-01."),
+        ("to=%2B262142-12-31", "The day must be a date, such as 2027-01-31."),
+        ("ends=%2B262142-12", "The month must be one such as 2027-01."),
         ("from=2027-02-30", "The day must be a date, such as 2027-01-31."),
         ("seats=some", "The seats must be one of full, over."),
     ] {
