@@ -74,7 +74,7 @@ pub async fn list(
         events::refuse_ahead(&view, after).await?;
     }
     let kinds = kind.map(|kinds| kinds.0).unwrap_or_default();
-    let kinds = if query.by.is_some() { events::by_people(kinds) } else { kinds };
+    let kinds = if query.by.is_some() { events::by_people(&kinds) } else { kinds };
     let times = EventTimes::find(&view, from, to).await?;
     let user = match user {
         Some(text) => Some(renames::periods_of(&view, &text).await?),

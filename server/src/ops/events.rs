@@ -32,7 +32,7 @@ pub struct EventQuery {
 
 /// Returns those of the types that people cause; no types stand for all. Without any, the result has
 /// a type that no event has.
-pub fn by_people(kinds: Vec<String>) -> Vec<String> {
+pub fn by_people(kinds: &[String]) -> Vec<String> {
     let is_meant = |kind: &&EventType| {
         kind.is_by_people() && (kinds.is_empty() || kinds.iter().any(|it| it == kind.as_str()))
     };

@@ -56,11 +56,11 @@ pub async fn list(
 ) -> Result<Response, Error> {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let view = visitor.view();
-    let kinds = given(&filter.kind).into_iter().collect();
+    let kinds: Vec<String> = given(&filter.kind).into_iter().collect();
     let day = day_of(&filter.day).map(Timestamp::start_of);
     let end = day.map(Timestamp::end_of_day);
     let query = EventQuery {
-        kinds: if filter.by.is_empty() { kinds } else { events::by_people(kinds) },
+        kinds: if filter.by.is_empty() { kinds } else { events::by_people(&kinds) },
         times: EventTimes::find(&view, day, end).await?,
         // No event has the nil id.
         actor: given(&filter.actor).map(|id| id.parse().unwrap_or_default()),
