@@ -185,14 +185,6 @@ impl LicenseQuery {
     }
 }
 
-impl IdEnd {
-    /// The limit of a page that may have licenses without the whole ending, of which those with it
-    /// may come last. Few licenses share a suffix.
-    fn limit(this: Option<Self>, limit: i64) -> i64 {
-        this.filter(|end| end.characters > Suffixes::CHARACTERS).map_or(limit, |_| i64::MAX)
-    }
-}
-
 /// Returns the licenses that match the whole query.
 pub async fn page(
     view: View,
@@ -206,8 +198,7 @@ pub async fn page(
             let mut tx = view.snapshot().await?;
             found.add(licenses::page(&mut tx, view.scope, &filter, page).await?);
         }
-        let is_wanted = |license: &LicenseWithSeats| end.is_none_or(|end| end.is_of(license.id));
-        all.extend(found.records.into_iter().filter(is_wanted));
+        all.extend(found.records.into_iter().filter(|it| IdEnd::admits(end, it.id)));
     }
     page.order.sort_by_key(&mut all, |license| license.id);
     all.dedup_by_key(|license| license.id);
@@ -234,8 +225,7 @@ pub async fn by_end(
             let mut tx = view.snapshot().await?;
             found.add(licenses::by_end(&mut tx, view.scope, &filter, page).await?);
         }
-        let is_wanted = |license: &LicenseWithSeats| end.is_none_or(|end| end.is_of(license.id));
-        all.extend(found.records.into_iter().filter(is_wanted));
+        all.extend(found.records.into_iter().filter(|it| IdEnd::admits(end, it.id)));
     }
     all.sort_by_key(|license| (license.expires_at, license.id));
     all.dedup_by_key(|license| license.id);
@@ -333,6 +323,16 @@ impl IdEnd {
     fn parse(end: &str) -> Option<Self> {
         let characters = (1..=Self::LONGEST).contains(&end.len()).then_some(end.len() as u32)?;
         Some(Self { id: format!("lic_{end:0>26}").parse().ok()?, characters })
+    }
+
+    /// The limit of a page that may have licenses without the whole ending, of which those with it
+    /// may come last. Few licenses share a suffix.
+    fn limit(this: Option<Self>, limit: i64) -> i64 {
+        this.filter(|end| end.characters > Suffixes::CHARACTERS).map_or(limit, |_| i64::MAX)
+    }
+
+    fn admits(this: Option<Self>, id: LicenseId) -> bool {
+        this.is_none_or(|end| end.is_of(id))
     }
 
     fn is_of(self, id: LicenseId) -> bool {

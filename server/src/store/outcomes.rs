@@ -1,6 +1,8 @@
 //! Outcomes of validations: hourly counts, and refused users. Each node adds its own, in batches.
 
-use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
+use common::{
+    Invalid, LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of,
+};
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -18,7 +20,16 @@ pub struct OutcomeCount {
 }
 
 /// The value of the column for valid validations.
-pub const VALID: &str = "valid";
+const VALID: &str = "valid";
+
+/// Returns the reason of a stored outcome, which valid ones lack. An error if only a later release
+/// knows it.
+pub(super) fn reason_of(outcome: &str) -> std::result::Result<Option<Reason>, Invalid> {
+    match outcome {
+        VALID => Ok(None),
+        reason => reason.parse().map(Some),
+    }
+}
 
 /// Adds to the counts of the worlds. The rows are locked in their order, which must be the same on
 /// every node.
@@ -64,11 +75,7 @@ pub async fn counts(
         .fetch_all()
         .await?;
     let count = |(hour, outcome, count): (Timestamp, String, i64)| {
-        let reason = match outcome.as_str() {
-            VALID => None,
-            reason => Some(reason.parse().ok()?),
-        };
-        Some(OutcomeCount { hour, reason, count })
+        Some(OutcomeCount { hour, reason: reason_of(&outcome).ok()?, count })
     };
     Ok(rows.into_iter().filter_map(count).collect())
 }

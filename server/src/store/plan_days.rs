@@ -1,9 +1,10 @@
 //! Numbers of plans by day, as counted from the licenses, and the validations by day.
 
-use common::{Numbers, Outcomes, PlanNumbers, Reason, Timestamp};
+use common::{Numbers, Outcomes, PlanNumbers, Timestamp};
 use uuid::Uuid;
 
 use super::Scope;
+use super::outcomes::reason_of;
 use super::table::insert;
 use crate::db::{Conn, Result};
 
@@ -221,10 +222,9 @@ pub async fn outcomes(
         .await?;
     let mut outcomes = Outcomes::default();
     for (outcome, count) in rows {
-        match outcome.as_str() {
-            super::outcomes::VALID => outcomes.add(None, count),
-            // Outcomes that only a later release knows are left out.
-            reason => reason.parse::<Reason>().map_or((), |it| outcomes.add(Some(it), count)),
+        // Outcomes that only a later release knows are left out.
+        if let Ok(reason) = reason_of(&outcome) {
+            outcomes.add(reason, count);
         }
     }
     Ok(outcomes)
