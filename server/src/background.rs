@@ -16,7 +16,7 @@ use crate::auth::last_uses;
 use crate::db::{self, Db};
 use crate::delivery::sender::Sender;
 use crate::http::App;
-use crate::http::context::report_omitted;
+use crate::http::context::{report_omitted, report_validations};
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::nodes::Node;
@@ -40,8 +40,8 @@ const MAX_NUMBERS_INTERVAL: Duration = Duration::from_secs(3600);
 const NUMBERS_PAUSE: u32 = 360;
 /// Interval between counts of the webhooks by state.
 const WEBHOOK_STATES_INTERVAL: Duration = Duration::from_secs(30);
-/// Minimum interval between log lines about dropped checks.
-const REPORT: Duration = Duration::from_secs(60);
+/// Minimum interval between log lines about dropped checks, and between those that count validations.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// Timeout of the last requests to the receivers of webhooks.
 const WEBHOOKS_TIMEOUT: Duration = Duration::from_secs(16);
 /// Timeout of each of the last writes.
@@ -116,6 +116,7 @@ impl Tasks {
         finish("outcomes", outcomes.flush(db)).await;
         finish("last_checks", last_checks.write(db)).await;
         finish("node", node.leave(db)).await;
+        report_validations();
         // Interrupted deliveries are sent again.
         drop(timeout(WEBHOOKS_TIMEOUT, webhooks.stop()).await);
     }
@@ -132,10 +133,15 @@ impl Work {
     async fn maintain(self) {
         let Self { db, gate, .. } = &self;
         let mut ticks = ticks();
+        let mut reported_at = Instant::now();
         loop {
             ticks.tick().await;
             gate.forget_idle();
             report_omitted();
+            if reported_at.elapsed() >= REPORT_INTERVAL {
+                reported_at = Instant::now();
+                report_validations();
+            }
             self.run("key_uses", gate.last_uses.write(db)).await;
         }
     }
@@ -190,7 +196,7 @@ impl Work {
                 self.run("uptime", noted).await;
             }
             let (_, dropped) = last_checks.unwritten_and_dropped();
-            if dropped > reported && reported_at.is_none_or(|at| at.elapsed() >= REPORT) {
+            if dropped > reported && reported_at.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
                 let checks = dropped - reported;
                 tracing::warn!(checks, "too many seats were checked: some times were not kept");
                 (reported, reported_at) = (dropped, Some(Instant::now()));

@@ -26,7 +26,7 @@ use crate::http::{Client, head};
 use crate::metrics::{Metrics, ResponseKind};
 use access_log::{Entry, RequestOutcome};
 
-pub use access_log::{omitted, report_omitted};
+pub use access_log::{omitted, report_omitted, report_validations};
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

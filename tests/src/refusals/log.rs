@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::raw::Raw;
 use crate::harness::{TestDatabase, find};
@@ -48,6 +48,32 @@ async fn every_log_line_is_short() {
     assert_eq!((&line(404)["method"], &line(404)["route"]), (&"GET".into(), &"-".into()));
     assert_eq!(line(200)["client"], "127.0.0.1");
     assert!(log.iter().all(|line| line.to_string().len() < 1000), "{log:#?}");
+}
+
+/// licd counts validations that it answers in time; `debug` writes a line for each.
+#[tokio::test]
+async fn validations_are_counted_instead_of_logged() {
+    for (level, lines) in [("info", 0), ("debug", 2)] {
+        let (database, key) = (TestDatabase::empty().await, first_key());
+        let filter = format!("info,licd::http::context={level}");
+        let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", &*filter)];
+        let licd = Process::launch_with(&database.url, &settings).wait();
+        let admin = licd.caller(&key);
+        admin.assign(&admin.license(json!({})).await, "ada").await.data();
+        assert_eq!(admin.validate("ada").await.verdict(), "valid");
+        assert_eq!(admin.validate("grace").await.verdict(), "no_license");
+        let mistake = admin.post("/api/v1/validate", json!({ "userId": "" })).await;
+        assert_eq!(mistake.status, 400);
+        licd.send("TERM");
+        let log = log_with(&licd, |line| line["requests"].is_u64()).await;
+        let of = |status| {
+            let validations = log.iter().filter(|line| line["route"] == "/api/v1/validate");
+            validations.filter(|line| line["status"] == status).count()
+        };
+        assert_eq!((of(200), of(400)), (lines, 1), "{level}");
+        let counted = log.iter().filter_map(|line| line["requests"].as_u64()).sum::<u64>();
+        assert_eq!(counted, 2, "{level}");
+    }
 }
 
 /// A flood of requests without a key leaves a hundred lines or so, and the number of the others;

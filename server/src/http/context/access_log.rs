@@ -1,6 +1,7 @@
-//! The log line of every request. It is bounded in length: a short request id is all that it holds
+//! The log line of a request. It is bounded in length: a short request id is all that it holds
 //! of the caller's own text. Lines about requests without a key, or past its rate, are bounded in
-//! number too, as any client can cause them.
+//! number too, as any client can cause them. Validations that licd answers in time are only counted,
+//! because a line for each would be most of the log and cost a sixth of the speed.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -20,6 +21,11 @@ const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 static STRANGERS: LazyLock<DefaultDirectRateLimiter> =
     LazyLock::new(|| RateLimiter::direct(Quota::per_second(LINES_PER_SECOND).allow_burst(BURST)));
+/// Milliseconds from which a validation is slow and has a line.
+const SLOW_MILLIS: f64 = 1000.0;
+
+/// Number of validations that have no line, since [`report_validations`] logged them.
+static VALIDATIONS: AtomicU64 = AtomicU64::new(0);
 /// Number of lines that were left out, and the number of them that [`report_omitted`] has reported.
 static OMITTED: AtomicU64 = AtomicU64::new(0);
 static REPORTED: AtomicU64 = AtomicU64::new(0);
@@ -78,16 +84,38 @@ impl Entry {
             OMITTED.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        tracing::info!(
-            request_id = outcome.request_id,
-            key = outcome.key.map(tracing::field::display),
-            client = self.client.map(tracing::field::display),
-            method = self.method,
-            route = self.route(),
-            status = outcome.status,
-            ms = outcome.millis,
-            "request"
-        );
+        macro_rules! write_line {
+            ($level:ident) => {
+                tracing::$level!(
+                    request_id = outcome.request_id,
+                    key = outcome.key.map(tracing::field::display),
+                    client = self.client.map(tracing::field::display),
+                    method = self.method,
+                    route = self.route(),
+                    status = outcome.status,
+                    ms = outcome.millis,
+                    "request"
+                )
+            };
+        }
+        if self.is_quiet(outcome) {
+            VALIDATIONS.fetch_add(1, Ordering::Relaxed);
+            write_line!(debug);
+        } else {
+            write_line!(info);
+        }
+    }
+
+    fn is_quiet(&self, outcome: &RequestOutcome<'_>) -> bool {
+        outcome.status == 200 && outcome.millis < SLOW_MILLIS && self.route() == "/api/v1/validate"
+    }
+}
+
+/// Logs the number of validations that have no line of their own, if there were any.
+pub fn report_validations() {
+    let requests = VALIDATIONS.swap(0, Ordering::Relaxed);
+    if requests > 0 {
+        tracing::info!(requests, "answered validations in time");
     }
 }
 
