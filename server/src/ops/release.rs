@@ -12,7 +12,7 @@ use super::outcome::Changed;
 use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::store::{assignments, licenses, seats, users, validations};
+use crate::store::{assignments, licenses, products, seats, users, validations};
 
 /// Seats that a user could release.
 pub struct Releasable {
@@ -25,6 +25,10 @@ pub struct Releasable {
 /// none, so that nothing is written.
 pub async fn find(view: View, request: &Release) -> Result<Option<Releasable>, Error> {
     let mut conn = view.read().await?;
+    if let Some(product) = request.product_id {
+        let product = products::find(&mut conn, view.scope, product).await?;
+        product.ok_or_else(|| Error::unknown("productId", "product"))?;
+    }
     let Some(user) = users::find_external(&mut conn, view.scope, &request.user_id).await? else {
         return Ok(None);
     };

@@ -36,6 +36,8 @@ async fn an_application_gives_back_floating_seats_alone() {
         assert_eq!(released(&again), Vec::<Value>::new());
     }
     assert!(app.user("nobody").await.is_null());
+    let unknown = json!({ "userId": "ada", "productId": "prd_01h455vb4pex5vsknk084sn02q" });
+    assert_eq!(asker.post(RELEASE, unknown).await.refusal(), "400 invalid_request productId");
     let reader = app.reader().await;
     assert_eq!(reader.post(RELEASE, json!({ "userId": "ada" })).await.status, 403);
 }
