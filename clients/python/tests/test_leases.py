@@ -97,6 +97,16 @@ def test_a_lease_counts_without_the_network_until_it_ends(tmp_path):
     assert started_again.ask(user) == ("no_answer", "policy")
 
 
+def test_a_claim_fetches_a_lease():
+    user = next(names)
+    license = admin().create_license(sold()[1])["id"]
+    made = admin().request("POST", f"/api/v1/admin/licenses/{license}/keys", {})
+    machine = Machine()
+    assert machine.client.claim(user, made["key"])
+    machine.unplug()
+    assert machine.ask(user, "sso") == ("valid", "lease")
+
+
 def test_moving_the_clock_gains_no_time():
     user, _ = licensed_user()
     machine = Machine()

@@ -53,6 +53,7 @@ class _Base:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
+        sleep: Callable[[float], Any] | None = None,
     ) -> None:
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError("the key is empty or has characters that no key has")
@@ -61,6 +62,10 @@ class _Base:
         self._outage = flow.Outage()
         self._answers = flow.Answers(remember, store)
         self._headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"}
+        self._connect(sleep)
+
+    def _connect(self, sleep: Callable[[float], Any] | None) -> None:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
@@ -106,11 +111,8 @@ class _Base:
 class Licd(_Base, AdminCalls[dict[str, Any]]):
     """A client of licd. It keeps connections open, so create one and share it among threads."""
 
-    def __init__(
-        self, url: str, key: str, *, sleep: Callable[[float], None] = time.sleep, **options: Any
-    ) -> None:
-        super().__init__(url, key, **options)
-        self._sleep, self._http = sleep, httpx.Client()
+    def _connect(self, sleep: Callable[[float], Any] | None) -> None:
+        self._sleep, self._http = sleep or time.sleep, httpx.Client()
         self._deadline = Deadline(self._http)
 
     def close(self) -> None:
@@ -133,8 +135,9 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
         return self._run(flow.validate(self._timing, user, product or self._product))
 
     def claim(self, user: str, license_key: str, *, product: str | None = None) -> flow.Result:
-        """Gives the user the license of a key, as it was typed. Raises ApiError with a `code` that
-        begins with `license_key_` if the key is no good, and NoAnswer in an outage."""
+        """Gives the user the license of a key, as it was typed, and fetches a lease if that is the
+        outage policy. Raises ApiError with a `code` that begins with `license_key_` if the key is no
+        good, and NoAnswer in an outage."""
         return self._run(self._claim(user, license_key, product))
 
     def release(self, user: str, *, product: str | None = None) -> int:
@@ -185,9 +188,8 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
 class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
     """The same client for asyncio. A store's methods are called in the event loop."""
 
-    def __init__(self, url: str, key: str, *, sleep: Any = asyncio.sleep, **options: Any) -> None:
-        super().__init__(url, key, **options)
-        self._sleep, self._http = sleep, httpx.AsyncClient()
+    def _connect(self, sleep: Callable[[float], Any] | None) -> None:
+        self._sleep, self._http = sleep or asyncio.sleep, httpx.AsyncClient()
 
     async def close(self) -> None:
         await self._http.aclose()

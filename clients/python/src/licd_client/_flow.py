@@ -273,6 +273,13 @@ def claim(
     body = {"userId": user, "key": key} | ({"productId": product} if product else {})
     data = yield from _ask(t, CLAIM, body)
     _keep(t, answers, policy, user, product, data)
+    if isinstance(policy, Leases) and data["valid"]:
+        try:
+            question = {"userId": user, "productId": product}
+            leased = yield from _ask(t, LEASE, _with_wishes(policy, question))
+            _keep(t, answers, policy, user, product, leased)
+        except LicdError as error:
+            log.warning("licd issued no lease after the claim: %s", error)
     return _with_feature(_result({"data": data}), None, "fresh")
 
 
@@ -413,8 +420,12 @@ def _question(
     lease = _leased(policy, kept, user, product)
     if kept and lease and kept.left - kept.age(t) > lease.lasts * (0.5 - 0.1 * t.jitter()):
         return VALIDATE, body
+    return LEASE, _with_wishes(policy, body)
+
+
+def _with_wishes(policy: Leases, body: dict[str, Any]) -> dict[str, Any]:
     wishes = {"ttlSeconds": policy.ttl, "device": policy.device}
-    return LEASE, body | {name: value for name, value in wishes.items() if value is not None}
+    return body | {name: value for name, value in wishes.items() if value is not None}
 
 
 def _is_fresh(t: Timing, kept: _Kept) -> bool:
