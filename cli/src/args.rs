@@ -11,8 +11,8 @@ use std::ffi::OsString;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, claim, dashboard, doctor, events, keys, leases, licenses, login, plans, products,
-    profiles, refusals, signing_keys, stats, users, validate, version, webhooks, whoami,
+    api, catalog, claim, dashboard, doctor, events, find, keys, leases, licenses, login, plans,
+    products, profiles, refusals, signing_keys, stats, users, validate, version, webhooks, whoami,
 };
 use crate::context::{Context, Globals};
 use crate::error;
@@ -45,7 +45,7 @@ Global flags such as -P, -o, -q, -y and -n work with every command: licctl help 
 
 /// The commands in the order in which their help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Licensing", &["validate", "claim", "licenses", "plans", "products"]),
+    ("Licensing", &["validate", "claim", "find", "licenses", "plans", "products"]),
     ("People and keys", &["users", "keys", "signing-keys", "leases"]),
     ("History", &["events", "webhooks", "refusals", "stats"]),
     ("As code", &["apply", "diff", "export", "api"]),
@@ -117,6 +117,7 @@ pub enum Commands {
     /// List refused validations
     #[command(subcommand, visible_alias = "refusal")]
     Refusals(refusals::Verb),
+    Find(find::FindArgs),
     Stats(stats::StatsArgs),
     Apply(catalog::ApplyArgs),
     Diff(catalog::DiffArgs),
@@ -220,6 +221,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Webhooks(verb) => webhooks::run(ctx, verb).await,
         Commands::Events(verb) => events::run(ctx, verb).await,
         Commands::Refusals(verb) => refusals::run(ctx, verb).await,
+        Commands::Find(args) => find::run(ctx, args).await,
         Commands::Stats(args) => stats::run(ctx, args).await,
         Commands::Apply(args) => catalog::apply(ctx, args).await,
         Commands::Diff(args) => catalog::diff(ctx, args).await,

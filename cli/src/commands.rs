@@ -6,6 +6,7 @@ pub mod claim;
 pub mod dashboard;
 pub mod doctor;
 pub mod events;
+pub mod find;
 pub mod keys;
 pub mod leases;
 pub mod licenses;

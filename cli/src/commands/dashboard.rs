@@ -18,10 +18,19 @@ pub struct DashboardArgs {
 
 pub fn run(ctx: &Context, args: &DashboardArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
-    let server = &ctx.endpoint()?.server;
-    let url = format!("{}/dashboard", address(server));
+    open_page(ctx, "", args.print)
+}
+
+/// Opens the page of a record, whose address in the dashboard is `path`.
+pub async fn open_record(ctx: &Context, path: &str) -> Result<View> {
+    let mode = ctx.client().await?.mode();
+    open_page(ctx, &format!("/{mode}/{path}"), false)
+}
+
+fn open_page(ctx: &Context, path: &str, is_only_printed: bool) -> Result<View> {
+    let url = format!("{}/dashboard{path}", address(&ctx.endpoint()?.server));
     let is_watched = ctx.io.terminals.stdout && ctx.env.get("CI").is_none();
-    if !args.print && is_watched && open::that_detached(&url).is_err() {
+    if !is_only_printed && is_watched && open::that_detached(&url).is_err() {
         ctx.note("cannot open a browser; open the URL yourself");
     }
     let view = View::new(json!({ "url": url }), vec![url.clone()])?;

@@ -6,7 +6,7 @@ mod forget;
 mod get;
 mod import;
 
-use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
+use common::{CreateUser, ExternalId, Line, Metadata, Name, UpdateUser, User, UserField};
 
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
@@ -21,7 +21,7 @@ impl Shown for ApiRecord<User> {
         (Column::flexible("NAME", 1), |it, _, _| TextCell::maybe(it.name.as_ref())),
         (Column::new("CREATED", 3), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
         (Column::new("ID", 4), |it, _, _| TextCell::of(it.id)),
-        (Column::extra("METADATA"), |it, _, _| metadata_cell(it)),
+        (Column::extra("METADATA"), |it, _, _| metadata_cell(it.metadata.as_ref())),
         (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
     ];
     const FIELDS: &'static str = "id tenantId externalId email name metadata createdAt updatedAt";
@@ -32,7 +32,7 @@ impl Shown for ApiRecord<User> {
             ("id", TextCell::of(self.id)),
             ("email", TextCell::maybe(self.email.as_ref())),
             ("name", TextCell::maybe(self.name.as_ref())),
-            ("metadata", metadata_cell(self)),
+            ("metadata", metadata_cell(self.metadata.as_ref())),
             ("created", TextCell::past(self.created_at, ctx.now)),
             ("updated", TextCell::past(self.updated_at, ctx.now)),
         ]
@@ -188,6 +188,6 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     .await
 }
 
-fn metadata_cell(user: &User) -> TextCell {
-    TextCell::maybe(user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok()))
+pub fn metadata_cell(metadata: Option<&Metadata>) -> TextCell {
+    TextCell::maybe(metadata.and_then(|it| serde_json::to_string(it).ok()))
 }

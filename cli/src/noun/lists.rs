@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::stream::{self, Stream, TryStreamExt};
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 
@@ -12,7 +12,7 @@ use super::completion_cache::remember;
 use super::named::Named;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Listing;
+use crate::output::{ColumnNames, Listing, SortOrder};
 
 /// Flags of every command that lists.
 #[derive(Args)]
@@ -20,6 +20,9 @@ pub struct ListFlags {
     /// List at most the first N records
     #[arg(long, value_name = "N", value_parser = limit)]
     limit: Option<usize>,
+    /// Sort by this column, such as expires; -expires puts the largest first
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    sort: Option<ColumnNames>,
 }
 
 fn limit(text: &str) -> std::result::Result<usize, &'static str> {
@@ -28,9 +31,24 @@ fn limit(text: &str) -> std::result::Result<usize, &'static str> {
 }
 
 impl ListFlags {
+    /// The number of records to read; all if they are sorted first.
     pub fn limit(&self) -> Option<usize> {
-        self.limit
+        self.limit.filter(|_| self.sort.is_none())
     }
+}
+
+/// Reads all pages and returns the records in the order of the column.
+async fn sorted<T: Serialize>(
+    pages: impl Stream<Item = Result<Vec<T>>>,
+    column: &ColumnNames,
+    fields: &str,
+) -> Result<Vec<T>> {
+    let order = SortOrder::new(column, fields)?;
+    let records: Vec<T> = pages.try_concat().await?;
+    let keyed = records.into_iter().map(|record| Ok((order.key(&record)?, record)));
+    let mut keyed: Vec<_> = keyed.collect::<Result<_>>()?;
+    keyed.sort_by(|(a, _), (b, _)| order.compare(a, b));
+    Ok(keyed.into_iter().map(|(_, record)| record).collect())
 }
 
 /// Time after which a list shows progress on a terminal.
@@ -80,8 +98,12 @@ pub async fn print_or_collect<T: Named + Serialize>(
         }
     });
     let pages = watched(ctx, pages);
+    let pages = match &flags.sort {
+        Some(column) => stream::once(sorted(pages, column, fields)).left_stream(),
+        None => pages.right_stream(),
+    };
     let listing =
-        Listing { io: &ctx.io, options: &ctx.output, fields, id: T::id, limit: flags.limit() };
+        Listing { io: &ctx.io, options: &ctx.output, fields, id: T::id, limit: flags.limit };
     let read = listing.read(pages).await;
     ctx.wait_display.clear();
     read

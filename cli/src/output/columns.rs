@@ -46,6 +46,11 @@ const SYNONYMS: [(&str, &str); 20] = [
 ];
 
 impl ColumnNames {
+    /// Whether the order is reversed, as in `--sort -expires`.
+    pub fn begins_with_minus(&self) -> bool {
+        self.0.iter().any(|name| name.starts_with('-'))
+    }
+
     /// The positions of the named columns among `titles`, in the order of the names.
     pub fn places(&self, titles: &[&str]) -> Result<Vec<usize>> {
         let place = |name: &String| {

@@ -46,6 +46,16 @@ impl Sheet {
         lines([self.fields.iter().map(|(title, _)| title.clone()).collect()])
     }
 
+    pub fn width(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The value of the first column; null if the record has none.
+    pub fn first(&self, record: &Value) -> Value {
+        let pointer = self.fields.first().map_or("", |(_, pointer)| pointer);
+        record.pointer(pointer).cloned().unwrap_or_default()
+    }
+
     pub fn records(&self, records: &[Value]) -> Result<String> {
         let row = |record: &Value| {
             self.fields.iter().map(|(_, pointer)| cell(record.pointer(pointer))).collect()

@@ -166,3 +166,53 @@ fn licenses_are_listed_with_one_request() {
     assert_eq!((ran.stdout, ran.stderr.as_str()), ("4/5\n".repeat(300), ""));
     assert_eq!(many.received().len(), 3, "the licenses, and the names of plans and products");
 }
+
+/// A list is sorted as a whole before its first records are shown, in every format.
+#[test]
+fn a_list_is_sorted_by_a_column() {
+    let named = |name: &str, email: Value| {
+        let mut user = user(name);
+        user["email"] = email;
+        user
+    };
+    let users = [named("b", json!("Z@x")), named("a", Value::Null), named("c", json!("y@x"))];
+    let server = FakeServer::answering(move |_| Reply::list(&users));
+    let home = Home::with(&server);
+    let sorted = |column: &str, more: &[&str]| {
+        let sort = format!("--sort={column}");
+        let ran = home.run(&[&["users", "list", &sort, "-q"], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout.replace('\n', "")
+    };
+    assert_eq!(sorted("user", &[]), "abc");
+    assert_eq!(sorted("-user", &["--limit=2"]), "cb");
+    assert_eq!(sorted("email", &[]), "cba", "regardless of case, and records without a value last");
+    assert_eq!(sorted("-email", &[]), "bca");
+    assert!(!server.lines().iter().any(|line| line.contains("limit=2")), "all are read");
+    let json = home.run(&["users", "list", "--sort=user", "-o", "json"]).json();
+    assert_eq!(json[0]["externalId"], "a");
+    for column in ["colour", "user,email"] {
+        assert_eq!(home.run(&["users", "list", "--sort", column]).code, 2, "{column}");
+    }
+}
+
+#[test]
+fn one_text_finds_records_of_all_kinds() {
+    let server = FakeServer::answering(|request| match request.path.as_str() {
+        path if path.contains("licenses") => Reply::list(&[license_with_seats(4)]),
+        path if path.contains("users") => Reply::list(&[user("ada")]),
+        _ => Reply::list(&[]),
+    });
+    let home = Home::with(&server);
+    let ran = home.run(&["find", "acme"]);
+    assert!(ran.stdout.contains("license") && ran.stdout.contains("user  "), "{}", ran.stdout);
+    assert_eq!(home.run(&["find", "acme", "-q"]).stdout, format!("{LICENSE}\nada\n"));
+    let searched = |text: &str| {
+        let before = server.received().len();
+        home.run(&["find", text]);
+        let paths = server.lines()[before..].join(" ");
+        ["licenses?", "users?", "license-keys?"].map(|list| paths.contains(list))
+    };
+    assert_eq!(searched("8KX2"), [true, true, true]);
+    assert_eq!(searched("ada@example.com"), [true, true, false], "no key ends like this");
+}

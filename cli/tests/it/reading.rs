@@ -46,6 +46,8 @@ fn a_license_card_shows_its_holders() {
     created       2026-01-31T12:00:00.000Z
     updated       2026-01-31T12:00:00.000Z
     license keys  …67J8KX valid
+    status set    2026-02-01T12:00:00.000Z by ops
+    metadata
 
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
@@ -225,7 +227,7 @@ fn holders_take_no_further_requests() {
     assert_eq!((count, table.contains("EMAIL"), table.lines().count()), (2, true, 28));
     assert_eq!(requests(&["licenses", "usage", LICENSE, "-o", "json"]).0, 2);
     let (count, card) = requests(&["licenses", "get", LICENSE]);
-    assert_eq!(count, 6);
+    assert_eq!(count, 7);
     let more = format!("1 more: licctl licenses usage {LICENSE}\n");
     assert!(card.contains(&more), "{card}");
 }

@@ -8,7 +8,10 @@ use super::{FIELDS, LicenseArg, expires_cell, status_cell, with_its_state};
 use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::joined;
 use crate::commands::prelude::*;
+use crate::commands::users::metadata_cell;
+use crate::commands::{dashboard, events};
 use crate::noun::{LICENSE_TERM_FIELDS, term_rows};
+use crate::output::relative;
 
 /// Maximum number of seats that are shown.
 const SHOWN_SEATS: usize = 25;
@@ -24,19 +27,28 @@ const SHOWN_WAITING: usize = 10;
 pub struct GetArgs {
     #[command(flatten)]
     license: LicenseArg,
+    /// Open the license in the dashboard instead
+    #[arg(long)]
+    web: bool,
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = with_its_state(ctx, args.license.find(ctx, Purpose::Read).await?);
+    if args.web {
+        return dashboard::open_record(ctx, &format!("licenses/{}", license.id)).await;
+    }
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(SHOWN_SEATS));
     let waiting = WaitingUsers::read(ctx, license.id);
     let keys = keys(ctx, license.id);
-    let (usage, waiting, keys, names) =
-        tokio::try_join!(usage, waiting, keys, NameIndex::load(ctx))?;
+    let change = status_change(ctx, license.id);
+    let (usage, waiting, keys, change, names) =
+        tokio::try_join!(usage, waiting, keys, change, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations);
     let mut card = card(ctx, &license, &usage, &names);
     card.extend(keys.map(|keys| ("license keys", TextCell::text(keys))));
+    card.extend(change.map(|change| ("status set", change)));
+    card.push(("metadata", metadata_cell(license.metadata.as_ref())));
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .fields(&[FIELDS, LICENSE_TERM_FIELDS])
         .card(card);
@@ -63,6 +75,21 @@ async fn keys(ctx: &Context, license: LicenseId) -> Result<Option<String>> {
     let shown = shown.map(|key| format!("{} {}", key.display_name(), key.state_name(ctx.now)));
     let more = (keys.len() > SHOWN_KEYS).then(|| "and more".to_owned());
     Ok(Some(shown.chain(more).collect::<Vec<_>>().join(", ")).filter(|keys| !keys.is_empty()))
+}
+
+/// Who gave the license its status, if it was changed since its creation.
+async fn status_change(ctx: &Context, license: LicenseId) -> Result<Option<TextCell>> {
+    if ctx.output.format != Format::Table {
+        return Ok(None);
+    }
+    let change = events::last_status_change(ctx.client().await?, license).await?;
+    Ok(change.map(|it| {
+        let by = events::actor(&it);
+        TextCell::word(
+            format!("{} by {by}", relative(it.time, ctx.now)),
+            format!("{} by {by}", it.time),
+        )
+    }))
 }
 
 /// The users without a seat, as far as the first page of the assignments has them.

@@ -9,7 +9,7 @@ use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
 use crate::commands::prelude::*;
 use crate::commands::validate::verdict_tone;
-use crate::commands::{events, refusals};
+use crate::commands::{dashboard, events, refusals};
 
 const COLUMNS: [Column; 10] = [
     Column::new("LICENSE", 0),
@@ -35,10 +35,16 @@ const SHOWN_EVENTS: usize = 10;
 pub struct GetArgs {
     /// External id of the user, or licd's own id (usr_…)
     user: Option<ExternalId>,
+    /// Open the user in the dashboard instead
+    #[arg(long)]
+    web: bool,
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    if args.web {
+        return dashboard::open_record(ctx, &format!("users/{}", user.id)).await;
+    }
     if ctx.output.format == Format::Ids {
         return View::new(&user, vec![user.external_id.to_string()]);
     }

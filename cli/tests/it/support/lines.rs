@@ -87,6 +87,7 @@ pub const LINES: &[&str] = &[
     "events list",
     "events tail --after 0 --until-type license.status_changed",
     "refusals list",
+    "find acme",
     "stats",
     "stats plans",
     "stats months",
