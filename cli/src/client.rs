@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::Instant;
 
-use common::{ApiKey, ErrorCode, List, Mode, Success, Timestamp};
+use common::{ApiKey, ErrorCode, List, Success, Timestamp};
 use futures_util::stream::{self, Stream};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
@@ -132,13 +132,9 @@ impl Client {
         self.target.place.take()
     }
 
-    pub fn mode(&self) -> Mode {
-        self.target.key.mode()
-    }
-
     /// The server and mode, for the name of a bulk run.
     pub fn label(&self) -> String {
-        format!("{} ({})", origin(&self.target.server), self.mode())
+        format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
     /// Waits for the server as long as it takes, from now on.

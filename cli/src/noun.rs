@@ -18,7 +18,7 @@ mod whole;
 pub use completion_cache::{CachedName, load, remember};
 pub use leases::LeaseFlags;
 pub use lists::{ListFlags, print_or_collect};
-pub use metadata::{MetadataChange, MetadataFlags};
+pub use metadata::{MetadataChange, MetadataFlags, metadata_cell};
 pub use named::Named;
 pub use people::{did_you_mean, label, similar_users, spelled, suspicious_characters, visible};
 pub use printer::Printer;

@@ -123,7 +123,7 @@ fn check(page: &str, shell: &Shell) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_readme_and_the_reference_run_as_they_stand() {
-    for page in ["README.md", "docs/reference/licctl.md"] {
+    for page in ["README.md", "docs/reference/licctl.md", "docs/reference/licd.md"] {
         let app = App::start().await;
         check(page, &Shell::at(&app));
     }
@@ -143,5 +143,7 @@ async fn the_pages_on_modelling_run_one_after_the_other() {
     let links = summary.split("(model/").skip(1).map(|rest| rest.split(')').next().unwrap());
     assert_eq!(links.clone().count(), 8);
     links.for_each(|page| check(&format!("docs/model/{page}"), &shell));
-    check("docs/integrate/offline.md", &shell);
+    for page in ["offline", "testing", "shop"] {
+        check(&format!("docs/integrate/{page}.md"), &shell);
+    }
 }

@@ -6,12 +6,13 @@ mod forget;
 mod get;
 mod import;
 
-use common::{CreateUser, ExternalId, Line, Metadata, Name, UpdateUser, User, UserField};
+use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use crate::bulk::NewUserFlags;
 use crate::commands::prelude::*;
 use crate::noun::{
     Card, Edit, LeaseFlags, ListFlags, MetadataChange, MetadataFlags, cleared, is_empty,
+    metadata_cell,
 };
 
 impl Shown for ApiRecord<User> {
@@ -186,8 +187,4 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         view.changed(format!("Updated user {}.", now.external_id))
     })
     .await
-}
-
-pub fn metadata_cell(metadata: Option<&Metadata>) -> TextCell {
-    TextCell::maybe(metadata.and_then(|it| serde_json::to_string(it).ok()))
 }

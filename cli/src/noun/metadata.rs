@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::client::in_plain_words;
 use crate::error::{Error, Result};
+use crate::output::TextCell;
 use crate::terminal::read_file;
 
 /// A change of metadata: at most one of the two.
@@ -74,6 +75,11 @@ impl MetadataFlags {
         }
         Ok(change)
     }
+}
+
+/// Metadata as compact JSON.
+pub fn metadata_cell(metadata: Option<&Metadata>) -> TextCell {
+    TextCell::maybe(metadata.and_then(|it| serde_json::to_string(it).ok()))
 }
 
 fn object(text: &str) -> Result<Map<String, Value>> {

@@ -312,3 +312,13 @@ fn csv_with_a_formula_is_noted() {
     let ran = run(&server, &["products", "list", "-o", "csv"]);
     assert_eq!(ran.stderr.matches("are formulas to a spreadsheet").count(), 1, "{}", ran.stderr);
 }
+
+#[test]
+fn the_page_of_a_record_is_opened() {
+    let server = service();
+    let dashboard = format!("{}/dashboard/live", server.address);
+    let page = run(&server, &["licenses", "get", LICENSE, "--web"]);
+    assert_eq!(page.stdout, format!("{dashboard}/licenses/{LICENSE}\n"));
+    let page = run(&server, &["users", "get", "alice", "--web"]);
+    assert!(page.stdout.starts_with(&format!("{dashboard}/users/usr_")), "{}", page.stdout);
+}

@@ -2,6 +2,7 @@
 //! each page says whom it is for and where to go next.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use super::{hold, lines_of_prose, pages, root};
@@ -61,6 +62,10 @@ fn the_table_of_contents_is_complete() {
     let missing = book.filter(|page| !page.ends_with("SUMMARY.md") && !listed.contains(*page));
     let findings: Vec<String> = missing.map(|page| format!("{page}: not in SUMMARY.md")).collect();
     hold("pages that the table of contents lacks", &findings, &[]);
+    let index = fs::read_to_string(root().join("docs/llms.txt")).unwrap();
+    let listed_there: BTreeSet<String> =
+        targets(&index).into_iter().map(|page| format!("docs/{page}")).collect();
+    assert_eq!(listed_there, listed, "docs/llms.txt lists the pages of docs/SUMMARY.md");
 }
 
 #[test]

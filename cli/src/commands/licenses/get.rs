@@ -8,9 +8,8 @@ use super::{FIELDS, LicenseArg, expires_cell, status_cell, with_its_state};
 use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::joined;
 use crate::commands::prelude::*;
-use crate::commands::users::metadata_cell;
 use crate::commands::{dashboard, events};
-use crate::noun::{LICENSE_TERM_FIELDS, term_rows};
+use crate::noun::{LICENSE_TERM_FIELDS, metadata_cell, term_rows};
 use crate::output::relative;
 
 /// Maximum number of seats that are shown.
@@ -77,7 +76,7 @@ async fn keys(ctx: &Context, license: LicenseId) -> Result<Option<String>> {
     Ok(Some(shown.chain(more).collect::<Vec<_>>().join(", ")).filter(|keys| !keys.is_empty()))
 }
 
-/// Who gave the license its status, if it was changed since its creation.
+/// Time and actor of the last change of the status, if there was one.
 async fn status_change(ctx: &Context, license: LicenseId) -> Result<Option<TextCell>> {
     if ctx.output.format != Format::Table {
         return Ok(None);
