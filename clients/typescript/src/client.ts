@@ -164,8 +164,8 @@ export class Licd {
       throw new ConfigurationError(`the API key has the role ${String(role)}; it needs the role validate`);
     }
     // Names the product and changes nothing, because there is no such user.
-    const nobody = { userId: "licd-client-configuration", productId: product };
-    const found = reply.kind === "none" ? reply : await this.#transport.post("/api/v1/release", nobody);
+    const unknownUser = { userId: "licd-client-configuration", productId: product };
+    const found = reply.kind === "none" ? reply : await this.#transport.post("/api/v1/release", unknownUser);
     if (found.kind === "rejected") {
       throw new ConfigurationError(`licd rejects the product: ${found.status} ${found.code}`);
     }

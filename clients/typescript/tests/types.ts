@@ -3,7 +3,7 @@
 import type { Licd } from "../dist/index.js";
 
 export async function misuse(licd: Licd): Promise<void> {
-  // @ts-expect-error: nobody decided what happens in an outage.
+  // @ts-expect-error: the outage is not decided.
   await licd.check("ada", {});
   // @ts-expect-error: the same without options.
   await licd.check("ada");
