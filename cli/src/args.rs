@@ -11,8 +11,9 @@ use std::ffi::OsString;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, claim, dashboard, doctor, events, find, keys, leases, licenses, login, plans,
-    products, profiles, refusals, signing_keys, stats, users, validate, version, webhooks, whoami,
+    api, catalog, claim, dashboard, doctor, events, find, import, keys, leases, licenses, login,
+    plans, products, profiles, refusals, signing_keys, stats, users, validate, version, webhooks,
+    whoami,
 };
 use crate::context::{Context, Globals};
 use crate::error;
@@ -48,7 +49,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Licensing", &["validate", "claim", "find", "licenses", "plans", "products"]),
     ("People and keys", &["users", "keys", "signing-keys", "leases"]),
     ("History", &["events", "webhooks", "refusals", "stats"]),
-    ("As code", &["apply", "diff", "export", "api"]),
+    ("As code", &["apply", "diff", "export", "import", "api"]),
     (
         "Setup",
         &[
@@ -122,6 +123,7 @@ pub enum Commands {
     Apply(catalog::ApplyArgs),
     Diff(catalog::DiffArgs),
     Export(catalog::ExportArgs),
+    Import(import::ImportArgs),
     Api(api::ApiArgs),
     Dashboard(dashboard::DashboardArgs),
     Login(login::LoginArgs),
@@ -226,6 +228,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Apply(args) => catalog::apply(ctx, args).await,
         Commands::Diff(args) => catalog::diff(ctx, args).await,
         Commands::Export(args) => catalog::export(ctx, args).await,
+        Commands::Import(args) => import::run(ctx, args).await,
         Commands::Api(args) => api::run(ctx, args).await,
         Commands::Dashboard(args) => dashboard::run(ctx, &args),
         Commands::Doctor => doctor::run(ctx).await,

@@ -25,9 +25,10 @@ use engine::{Finished, Shortfall, of_item, rest};
 pub use items::{ItemResults, for_each_item, in_order, read_items};
 pub use new_users::NewUserFlags;
 use progress::RowProgress;
+pub use report::{BulkRow, ReportLine, RowState};
 use report::{Report, resume_command};
-pub use report::{ReportLine, RowState};
 pub use source::{ColumnMapping, UserRow};
+pub use text::{decode, records};
 
 const ROWS_IN_FLIGHT: usize = 4;
 /// The columns with which the CSV of a run begins.
@@ -41,6 +42,13 @@ pub struct BulkFlags {
     /// Read a field from another column, such as userId=login (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN")]
     mapping: Vec<ColumnMapping>,
+    #[command(flatten)]
+    report: ReportFlags,
+}
+
+/// Flags of the report of a bulk run.
+#[derive(clap::Args)]
+pub struct ReportFlags {
     /// Write a report to this file, with a JSON line per row
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     report: Option<PathBuf>,
@@ -53,8 +61,8 @@ impl BulkFlags {
     /// Refuses these flags without a file, as they would have no effect.
     pub fn refuse_without_file(&self) -> Result<()> {
         let flag = match self {
-            Self { report: Some(_), .. } => "--report",
-            Self { resume: Some(_), .. } => "--resume",
+            Self { report: ReportFlags { report: Some(_), .. }, .. } => "--report",
+            Self { report: ReportFlags { resume: Some(_), .. }, .. } => "--resume",
             Self { mapping, .. } if !mapping.is_empty() => "--map",
             _ => return Ok(()),
         };
@@ -111,36 +119,47 @@ pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
     if !remarks.is_empty() {
         ctx.note(&remarks);
     }
-    let rows = file.rows;
+    let (verb, new_users) = (task.verb, task.new_users);
+    let agree = async |open: &[UserRow]| {
+        note_new_users(ctx, new_users, open).await?;
+        let question = format!("{verb} {} users?", open.len());
+        ctx.confirm_many(open.len(), &question).await
+    };
+    run_rows(ctx, &flags.report, task, file.rows, agree, act).await
+}
+
+/// [`run`] for rows of any kind. `agree` is called once, with the rows that are not done.
+pub async fn run_rows<R: BulkRow, F: Future<Output = Result<(RowState, Value)>>>(
+    ctx: &Context,
+    flags: &ReportFlags,
+    task: BulkTask,
+    rows: Vec<R>,
+    agree: impl AsyncFnOnce(&[R]) -> Result<()>,
+    act: impl Fn(R, String) -> F,
+) -> Result<BulkResult> {
     if rows.is_empty() {
         ctx.note("nothing to do");
         return Ok(BulkResult { lines: Vec::new(), before: Vec::new(), exit: Exit::Success });
     }
-    let (verb, new_users) = (task.verb, task.new_users);
     let report = Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?;
     let (mut before, mut open) = (Vec::new(), Vec::new());
     for row in rows {
-        match report.done(row.user.as_str()) {
-            Some(line) => before.push(ReportLine { line: row.line, ..line }),
+        match report.done(row.id()) {
+            Some(line) => before.push(ReportLine { line: row.line(), ..line }),
             None => open.push(row),
         }
     }
     if !before.is_empty() {
         ctx.note(&format!("skipping {} rows that were already done", before.len()));
     }
-    let agreed = async {
-        note_new_users(ctx, new_users, &open).await?;
-        let question = format!("{verb} {} users?", open.len());
-        ctx.confirm_many(open.len(), &question).await
-    };
-    if let Err(error) = agreed.await {
+    if let Err(error) = agree(&open).await {
         report.abandon();
         return Err(error);
     }
     let progress = RowProgress::new(ctx, open.len());
     let (answered, stopped) = (Cell::default(), RefCell::default());
     let work = BulkRun { report: &report, progress, answered, stopped };
-    let act = async |row: &UserRow| work.row(row, act(row.clone(), report.key_of(row))).await;
+    let act = async |row: &R| work.row(row, act(row.clone(), report.key_of(row))).await;
     let finished = engine::run(ctx, &open, ROWS_IN_FLIGHT, act).await;
     work.progress.finish(ctx);
     let exit = conclude(ctx, &report, &finished, work.stopped.take())?;
@@ -165,7 +184,7 @@ impl BulkRun<'_> {
     /// The line of a row, and whether it is the last one; no line if the row was not tried.
     async fn row(
         &self,
-        row: &UserRow,
+        row: &impl BulkRow,
         acting: impl Future<Output = Result<(RowState, Value)>>,
     ) -> (Option<ReportLine>, bool) {
         let begun = Instant::now();
@@ -203,10 +222,10 @@ impl BulkRun<'_> {
 }
 
 /// Reports how the rows ended, and how to resume.
-fn conclude(
+fn conclude<R: BulkRow>(
     ctx: &Context,
     report: &Report,
-    finished: &Finished<'_, UserRow, ReportLine>,
+    finished: &Finished<'_, R, ReportLine>,
     stopped: Option<Error>,
 ) -> Result<Exit> {
     let &Finished { results: ref lines, ref untried, is_interrupted } = finished;
@@ -247,13 +266,13 @@ fn conclude(
     });
     let said: String = stopped.iter().chain(&interruption).map(|error| error.text(None)).collect();
     let failures = lines.iter().filter(|line| line.state == RowState::Failed);
-    let failures = failures.map(|line| of_item(&line.user, line.error.clone()));
+    let failures = failures.map(|line| of_item(line.id(), line.error.clone()));
     let shortfall = Shortfall {
         is_interrupted,
         summary,
         hint: Some(resume),
         errors: failures.chain(stopped.iter().map(Error::json)).collect(),
-        untried: untried.iter().map(|row| row.user.to_string()).collect(),
+        untried: untried.iter().map(|row| row.id().to_owned()).collect(),
     };
     Ok(shortfall.report(ctx, &said))
 }

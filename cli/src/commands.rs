@@ -7,6 +7,7 @@ pub mod dashboard;
 pub mod doctor;
 pub mod events;
 pub mod find;
+pub mod import;
 pub mod keys;
 pub mod leases;
 pub mod licenses;
@@ -42,10 +43,10 @@ pub fn bulk_view(finished: &BulkResult, fields: &[&str]) -> Result<View> {
     let failed = finished.lines.iter().filter(|line| line.state == RowState::Failed);
     let row = |line: &ReportLine| {
         let why = line.error["message"].as_str().unwrap_or_default();
-        vec![TextCell::of(line.line), TextCell::text(&line.user), TextCell::text(why)]
+        vec![TextCell::of(line.line), TextCell::text(line.id()), TextCell::text(why)]
     };
     let done = finished.lines.iter().filter(|line| line.state == RowState::Done);
-    let ids = done.map(|line| line.user.clone()).collect();
+    let ids = done.map(|line| line.id().to_owned()).collect();
     let table = Table::new(&COLUMNS).with(failed.map(row));
     Ok(View::new(&finished.lines, ids)?.fields(fields).table(table).exit(finished.exit))
 }

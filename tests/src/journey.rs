@@ -2,6 +2,7 @@
 //! explanation of a refusal and its fix, checks for CI, and a killed import. Other tests cover the
 //! output of each command.
 
+mod importing;
 mod lossy_proxy;
 mod watching;
 

@@ -64,7 +64,7 @@ impl RowProgress {
         self.bar.inc(1);
         if line.state == RowState::Failed {
             let why = line.error["message"].as_str().unwrap_or_default();
-            self.say(&format!("line {}: {}: {why}", line.line, line.user));
+            self.say(&format!("line {}: {}: {why}", line.line, line.id()));
         }
         let Some(lines) = &self.lines else { return };
         lines.done.set(lines.done.get() + 1);

@@ -28,12 +28,38 @@ pub enum RowState {
     Failed,
 }
 
-/// One line of the report.
+/// A row of a bulk run.
+pub trait BulkRow: Clone {
+    /// Whether the id is that of a record in another service, and not of a user.
+    const IS_OF_SOURCE: bool;
+
+    /// The line in the file, from 1.
+    fn line(&self) -> usize;
+
+    /// The id, which no other row has.
+    fn id(&self) -> &str;
+}
+
+impl BulkRow for UserRow {
+    const IS_OF_SOURCE: bool = false;
+
+    fn line(&self) -> usize {
+        self.line
+    }
+
+    fn id(&self) -> &str {
+        self.user.as_str()
+    }
+}
+
+/// One line of the report. It has the id of a user or of a record in another service.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReportLine {
     pub line: usize,
-    #[serde(rename = "userId")]
-    pub user: String,
+    #[serde(rename = "userId", default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(rename = "sourceId", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     pub state: RowState,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub answer: Value,
@@ -42,11 +68,18 @@ pub struct ReportLine {
 }
 
 impl ReportLine {
-    pub fn new(row: &UserRow, state: RowState, answer: Value) -> Self {
-        Self { line: row.line, user: row.user.to_string(), state, answer, error: Value::Null }
+    pub fn new<R: BulkRow>(row: &R, state: RowState, answer: Value) -> Self {
+        let (line, id) = (row.line(), Some(row.id().to_owned()));
+        let (user, source) = if R::IS_OF_SOURCE { (None, id) } else { (id, None) };
+        Self { line, user, source, state, answer, error: Value::Null }
     }
 
-    pub fn failed(row: &UserRow, error: &Error) -> Self {
+    /// The id of the row.
+    pub fn id(&self) -> &str {
+        self.user.as_deref().or(self.source.as_deref()).unwrap_or_default()
+    }
+
+    pub fn failed(row: &impl BulkRow, error: &Error) -> Self {
         let error = error.json();
         Self { error, ..Self::new(row, RowState::Failed, Value::Null) }
     }
@@ -129,8 +162,8 @@ impl Report {
     }
 
     /// The idempotency key of a row, which is the same in all runs of this report.
-    pub fn key_of(&self, row: &UserRow) -> String {
-        Uuid::new_v5(&self.head.id, row.user.as_str().as_bytes()).to_string()
+    pub fn key_of(&self, row: &impl BulkRow) -> String {
+        Uuid::new_v5(&self.head.id, row.id().as_bytes()).to_string()
     }
 
     /// Hands a line to the operating system, which keeps it even if this process is killed.
@@ -171,7 +204,7 @@ fn read(path: &Path, task: &BulkTask) -> Result<(Head, HashMap<String, ReportLin
     // The last line may be incomplete when the process was killed.
     let lines = lines.filter_map(|line| serde_json::from_str::<ReportLine>(line).ok());
     let done = lines.filter(|line| line.state == RowState::Done);
-    Ok((head, done.map(|line| (line.user.clone(), line)).collect()))
+    Ok((head, done.map(|line| (line.id().to_owned(), line)).collect()))
 }
 
 fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {

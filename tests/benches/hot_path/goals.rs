@@ -25,7 +25,7 @@ pub fn judge(results: &Results) -> Vec<Goal> {
     goals.extend(results.logging.iter().map(|pair| {
         at_least(
             format!("{}, default log, of warnings only", pair.subject.name()),
-            0.88,
+            0.95,
             pair.ratio(),
         )
     }));

@@ -41,8 +41,7 @@ fn links_lead_somewhere() {
                 if path.is_empty() { root().join(page) } else { root().join(folder).join(path) };
             let is_there = file.exists()
                 && (anchor.is_empty()
-                    || std::fs::read_to_string(&file)
-                        .is_ok_and(|text| anchors(&text).contains(anchor)));
+                    || fs::read_to_string(&file).is_ok_and(|text| anchors(&text).contains(anchor)));
             if !is_there {
                 findings.push(format!("{page}: {target}"));
             }

@@ -51,11 +51,11 @@ pub async fn run(
     let mut table = Table::new(&COLUMNS);
     let mut fits = true;
     for line in &lines {
-        let Some(asked) = ValidationResult::reported(&line.user, &line.answer) else {
+        let Some(asked) = ValidationResult::reported(line.id(), &line.answer) else {
             let why = line.error["message"].as_str().unwrap_or("not sent");
             let [empty, last] = [TextCell::text(""), TextCell::text("")];
             table.row(vec![
-                TextCell::text(&line.user),
+                TextCell::text(line.id()),
                 TextCell::text("error"),
                 TextCell::text(why),
                 empty,
@@ -66,7 +66,7 @@ pub async fn run(
         fits &= asked.is_expected(expected);
         table.row(asked.cells());
     }
-    let ids = lines.iter().map(|line| line.user.clone()).collect();
+    let ids = lines.iter().map(|line| line.id().to_owned()).collect();
     let exit = if finished.exit == Exit::Success && !fits { Exit::Negative } else { finished.exit };
     Ok(View::new(&lines, ids)?
         .fields(&[LINE_FIELDS, ANSWER_FIELDS, ERROR_FIELD])

@@ -88,6 +88,7 @@ pub const LINES: &[&str] = &[
     "events tail --after 0 --until-type license.status_changed",
     "refusals list",
     "find acme",
+    "import --from csv HERE/export.csv --report HERE/out.jsonl",
     "stats",
     "stats plans",
     "stats months",
@@ -121,11 +122,16 @@ products:
       - { name: Free, maxSeats: 1 }
 ";
 
+/// An export of another service, whose plan exists.
+const EXPORT: &str = "product,plan,seats,email,key,sourceId\n\
+    Acme Studio,Pro annual,5,alice@example.com,OLD-0001-ABCD-EFGH,1\n";
+
 /// Puts the files that the lines name into a folder.
 pub fn lay_out(folder: &Path) {
     fs::write(folder.join("users.csv"), USERS).unwrap();
     fs::write(folder.join("alice.lease"), LEASE).unwrap();
     fs::write(folder.join("catalog.yaml"), CATALOG).unwrap();
+    fs::write(folder.join("export.csv"), EXPORT).unwrap();
 }
 
 /// The words of a line, with the folder put in.
