@@ -87,7 +87,14 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
         (None, None) => return Err(Error::usage("--from or --mapping is missing.")),
     };
     let rows = sources::rows(ctx, &code, &args.paths, &args.map)?;
-    let mut found = licenses(rows, args.user_id)?;
+    if rows.is_empty() {
+        return Err(Error::usage("The export has no licenses.")
+            .fix("check the files, and that --from names the service that wrote them"));
+    }
+    if args.user_id == UserIdFrom::Key {
+        ctx.note("each license key is a user id, so everyone who sees user ids sees it");
+    }
+    let mut found = licenses(&rows, args.user_id)?;
     leave_out_tests(ctx, &mut found).await?;
     let mut catalog = Catalog::read(ctx).await?;
     if args.compare {

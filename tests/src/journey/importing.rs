@@ -143,6 +143,27 @@ async fn a_user_id_is_what_the_application_sends_and_a_mapping_can_be_ones_own()
     }
 }
 
+/// A run that was killed between the requests for a license is completed by the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_without_its_status_and_terms_gets_them() {
+    let (app, shell, _) = start().await;
+    shell.write("rows.csv", "product,plan,seats,status,email,sourceId\nReef,Team,3,,a@x.org,1\n");
+    shell.get("licctl import --from csv rows.csv");
+    let team = shell.get("licctl plans list -q");
+    let from = json!({ "importedFrom": { "source": "csv", "id": "2", "pending": true } });
+    let body = json!({ "planId": team, "metadata": from });
+    let half = app.post("/api/v1/admin/licenses", body).await.id();
+    let rows = "product,plan,seats,status,email,sourceId\nReef,Team,9,suspended,b@x.org,2\n";
+    shell.write("rows.csv", rows);
+    shell.get("licctl import --from csv rows.csv");
+    let whole = app.get_license(&half).await;
+    assert_eq!((&whole["status"], &whole["maxSeats"]), (&json!("suspended"), &json!(9)));
+    assert_eq!(whole["metadata"], json!({ "importedFrom": { "source": "csv", "id": "2" } }));
+    shell.get(&format!("licctl licenses activate {half}"));
+    shell.get("licctl import --from csv rows.csv");
+    assert_eq!(app.get_license(&half).await["status"], "active");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_row_imports_nothing() {
     let (_app, shell, _) = start().await;
@@ -159,6 +180,9 @@ async fn a_wrong_row_imports_nothing() {
     shell.write("rows.csv", "product,plan,mode\nReef,Team,1\n");
     let unknown = shell.run("licctl import --from csv rows.csv --map plan=Variant");
     assert!(unknown.stderr.contains("has no column Variant"), "{}", unknown.stderr);
+    shell.write("rows.csv", "product,plan\n");
+    let empty = shell.run("licctl import --from csv rows.csv");
+    assert!(empty.code == 2 && empty.stderr.contains("no licenses"), "{}", empty.stderr);
     assert_eq!(shell.get("licctl products list -q"), "");
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use common::{Explain, Status};
+use common::{Explain, ExternalId, Status};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::rows::ImportedLicense;
 use crate::commands::prelude::*;
 
+const REQUESTS_IN_FLIGHT: usize = 4;
 const COLUMNS: [Column; 4] = [
     Column::flexible("PRODUCT", 1),
     Column::new("USER", 0),
@@ -36,21 +38,24 @@ pub async fn run(ctx: &Context, licenses: &[ImportedLicense], catalog: &Catalog)
             entry.2 |= is_valid(ctx, license);
         }
     }
-    let (count, mut different) = (expected.len(), Vec::new());
-    for ((product, user), (license, user_id, is_valid)) in expected {
-        let licd = match catalog.product(license) {
-            Some(id) => {
-                let question = Explain { user_id: user_id.clone(), product_id: Some(id) };
-                client.explain(&question).await?.reason.as_ref().map(ToString::to_string)
-            }
-            None => Some("unknown product".to_owned()),
-        };
-        if licd.is_none() != is_valid {
+    let count = expected.len();
+    let ask =
+        async |((product, user), (license, user_id, is_valid)): (_, (_, &ExternalId, bool))| {
+            let licd = match catalog.product(license) {
+                Some(id) => {
+                    let question = Explain { user_id: user_id.clone(), product_id: Some(id) };
+                    client.explain(&question).await?.reason.as_ref().map(ToString::to_string)
+                }
+                None => Some("unknown product".to_owned()),
+            };
             let export = if is_valid { "valid" } else { "not valid" };
+            let is_same = licd.is_none() == is_valid;
             let licd = licd.unwrap_or_else(|| "valid".to_owned());
-            different.push(Difference { product, user_id: user, export, licd });
-        }
-    }
+            Ok((!is_same).then_some(Difference { product, user_id: user, export, licd }))
+        };
+    let answers = stream::iter(expected).map(ask).buffered(REQUESTS_IN_FLIGHT);
+    let different: Vec<Difference> =
+        answers.try_filter_map(async |it| Ok(it)).try_collect().await?;
     ctx.note(&format!("{count} users compared, {} different", different.len()));
     let row = |it: &Difference| {
         let (product, user) = (TextCell::text(&it.product), TextCell::text(&it.user_id));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use common::{
     AssignLicense, CreateLicense, CreateLicenseKey, ExpiresFrom, ExternalId, LicenseField,
-    LicenseId, Metadata, NewUser, Plan, SetStatus, Status, UpdateLicense, Validate,
+    LicenseId, Metadata, MetadataPatch, NewUser, Plan, SetStatus, Status, UpdateLicense, Validate,
 };
 use futures_util::TryStreamExt;
 use serde_json::{Map, Value, json};
@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 
 /// The member of the metadata that names the source and the id there.
 const IMPORTED_FROM: &str = "importedFrom";
+/// Its member while the license lacks terms or the status, so that a run after a crash adds them.
+const PENDING: &str = "pending";
 
 /// The licenses that an earlier import created, by their ids in the source.
 pub struct Imported(HashMap<String, Known>);
@@ -25,8 +27,7 @@ pub struct Imported(HashMap<String, Known>);
 #[derive(Clone, Copy)]
 pub struct Known {
     id: LicenseId,
-    /// Whether nothing was changed since the creation, also not the status.
-    is_new: bool,
+    is_pending: bool,
 }
 
 impl Imported {
@@ -35,8 +36,8 @@ impl Imported {
         let known = |license: &LicenseWithSeats| {
             let from = license.metadata.as_ref()?.get(IMPORTED_FROM)?;
             let id = from["id"].as_str().filter(|_| from["source"] == source)?;
-            let is_new = license.updated_at == license.created_at;
-            Some((id.to_owned(), Known { id: license.id, is_new }))
+            let is_pending = from[PENDING] == true;
+            Some((id.to_owned(), Known { id: license.id, is_pending }))
         };
         let found = pages.try_fold(HashMap::new(), |mut found, page| {
             found.extend(page.iter().filter_map(|license| known(license)));
@@ -69,8 +70,8 @@ impl LicenseImport<'_> {
         };
         let has_key = self.add_key(it, id, known).await?;
         let added = self.assign(it, id, known).await?;
-        if known.is_none_or(|known| known.is_new) {
-            self.set_status(it, id).await?;
+        if known.is_none_or(|known| known.is_pending) {
+            self.complete(it, id).await?;
         }
         let is_changed = known.is_none() || has_key || !added.is_empty();
         let state = if is_changed { RowState::Done } else { RowState::Skipped };
@@ -78,24 +79,23 @@ impl LicenseImport<'_> {
     }
 
     async fn create(&self, it: &ImportedLicense, key: &str) -> Result<LicenseId> {
-        let (plan, row) = (self.catalog.plan(it)?, &it.terms);
-        let from = json!({ "source": self.source, "id": it.id });
+        let plan = self.catalog.plan(it)?;
+        let mut from = json!({ "source": self.source, "id": it.id });
+        if difference(it, plan).is_some() || status(it).is_some() {
+            from[PENDING] = true.into();
+        }
         let metadata = Map::from_iter([(IMPORTED_FROM.to_owned(), from)]);
         let body = CreateLicense {
             plan_id: plan.id,
             expires_in_days: None,
-            expires_at: row.expires,
+            expires_at: it.terms.expires,
             name: None,
             metadata: Some(Metadata::new(metadata).map_err(Error::internal)?),
             assign_to: None,
             unless_held: false,
         };
-        let licenses = || self.client.licenses();
-        let made = licenses().create_once(&body, key).await?.ok_or_else(Error::interrupted)?;
-        if let Some(change) = difference(it, plan) {
-            licenses().update(made.data.id, &change, None).await?;
-        }
-        Ok(made.data.id)
+        let made = self.client.licenses().create_once(&body, key).await?;
+        Ok(made.ok_or_else(Error::interrupted)?.data.id)
     }
 
     /// Adds the license key, unless the license has one; an administrator may have replaced it.
@@ -155,12 +155,27 @@ impl LicenseImport<'_> {
         Ok(!self.client.events().first(events, 1).await?.is_empty())
     }
 
-    async fn set_status(&self, it: &ImportedLicense, id: LicenseId) -> Result<()> {
-        if let Some(status) = it.terms.status.filter(|status| *status != Status::Active) {
+    /// Sets the status, and then the terms in which the license differs from its plan.
+    async fn complete(&self, it: &ImportedLicense, id: LicenseId) -> Result<()> {
+        let (status, change) = (status(it), difference(it, self.catalog.plan(it)?));
+        if status.is_none() && change.is_none() {
+            return Ok(());
+        }
+        if let Some(status) = status {
             self.client.licenses().set_status(id, &SetStatus { status }, None).await?;
         }
+        let done = json!({ PENDING: null });
+        let done = Map::from_iter([(IMPORTED_FROM.to_owned(), done)]);
+        let merge_metadata = Some(MetadataPatch::new(done).map_err(Error::internal)?);
+        let change = UpdateLicense { merge_metadata, ..change.unwrap_or_default() };
+        self.client.licenses().update(id, &change, None).await?;
         Ok(())
     }
+}
+
+/// The status, if it is not that of a new license.
+fn status(it: &ImportedLicense) -> Option<Status> {
+    it.terms.status.filter(|status| *status != Status::Active)
 }
 
 /// The terms in which the license differs from its plan.

@@ -93,16 +93,15 @@ impl BulkRow for ImportedLicense {
 }
 
 /// Reads the rows and joins those of one license. Fails if any of them is invalid.
-pub fn licenses(rows: Vec<Value>, user_id: UserIdFrom) -> Result<Vec<ImportedLicense>> {
+pub fn licenses(rows: &str, user_id: UserIdFrom) -> Result<Vec<ImportedLicense>> {
     let (mut found, mut wrong) = (Vec::<ImportedLicense>::new(), Vec::new());
     let mut places = HashMap::new();
-    for (number, row) in (1..).zip(rows) {
-        match serde_json::from_value(row).map_err(|error| error.to_string()) {
-            Ok(row) => match add(&mut found, &mut places, number, row, user_id) {
-                Ok(()) => {}
-                Err(why) => wrong.push((number, why)),
-            },
-            Err(why) => wrong.push((number, why)),
+    for (number, row) in (1..).zip(rows.lines()) {
+        // Read as a value first, since the error of a line would name a column in it.
+        let row = serde_json::from_str::<Value>(row).and_then(serde_json::from_value);
+        let row = row.map_err(|error| error.to_string());
+        if let Err(why) = row.and_then(|row| add(&mut found, &mut places, number, row, user_id)) {
+            wrong.push((number, why));
         }
     }
     for license in &mut found {

@@ -62,13 +62,13 @@ impl FromStr for MemberColumn {
     }
 }
 
-/// Reads the files, runs the mapping, and returns its rows.
+/// Reads the files, runs the mapping, and returns its rows, each a line of JSON.
 pub fn rows(
     ctx: &Context,
     code: &str,
     paths: &[PathBuf],
     columns: &[MemberColumn],
-) -> Result<Vec<Value>> {
+) -> Result<String> {
     let mapping = Jq::compile(code, &ctx.env).map_err(|error| failed(&error))?;
     let mut inputs = Vec::new();
     for file in files(paths)? {
@@ -76,11 +76,7 @@ pub fn rows(
             json!({ "path": file.display().to_string(), "content": content(&file, columns)? }),
         );
     }
-    let lines = mapping.apply(&inputs.into(), false).map_err(|error| failed(&error))?;
-    let parsed = lines.lines().map(serde_json::from_str);
-    parsed.collect::<std::result::Result<_, _>>().map_err(|error| {
-        Error::usage("The mapping's output is not JSON objects.").because(error.to_string())
-    })
+    mapping.apply(&inputs.into(), false).map_err(|error| failed(&error))
 }
 
 fn failed(error: &Error) -> Error {
@@ -118,6 +114,9 @@ fn content(file: &Path, columns: &[MemberColumn]) -> Result<Value> {
     let bytes = fs::read(file).map_err(|error| unreadable(&shown, &error))?;
     let text = decode(&shown, &bytes)?;
     if text.trim_start().starts_with(['[', '{']) {
+        if !columns.is_empty() {
+            return Err(Error::usage(format!("{shown} is JSON, and --map names columns of CSV.")));
+        }
         return serde_json::from_str(text).map_err(|error| {
             Error::usage(format!("{shown} is not JSON.")).because(error.to_string())
         });
