@@ -1,4 +1,4 @@
-//! The import of one license: what it has already is kept, and only what is missing is created.
+//! The import of one license. Records that exist stay, and only missing ones are created.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// The member of the metadata that names the source and the id there.
 const IMPORTED_FROM: &str = "importedFrom";
-/// Its member while the license lacks terms or the status, so that a run after a crash adds them.
+/// Member of `importedFrom` until the terms and the status are set, also by a run after a crash.
 const PENDING: &str = "pending";
 
 /// The licenses that an earlier import created, by their ids in the source.
