@@ -80,14 +80,14 @@ export class Licd {
     const { whenUnknown, feature } = readCall(user, options);
     if (!licenseKey.trim()) throw new TypeError("licenseKey is empty");
     const entry = await this.#entry(user);
-    const body = { ...this.#question(user), key: licenseKey };
-    const reply = await this.#ask(user, entry, "/api/v1/claim", body);
+    const [body, deadline] = [{ ...this.#question(user), key: licenseKey }, this.#transport.deadline()];
+    const reply = await this.#ask(user, entry, "/api/v1/claim", body, deadline);
     if (reply.kind === "rejected" && reply.code.startsWith("license_key_")) {
       return refused(reply.code, "fresh");
     }
     const isAnswered = reply.kind === "data";
     if (isAnswered && this.#settings.leases && entry.state.answer?.valid) {
-      await this.#ask(user, entry, LEASE, this.#leaseQuestion(user));
+      await this.#ask(user, entry, LEASE, this.#leaseQuestion(user), deadline);
     }
     return withFeature(await this.#result(user, entry, whenUnknown, isAnswered), feature);
   }
@@ -102,7 +102,7 @@ export class Licd {
     const { answer, lease } = entry.state;
     const checkedAt = answer?.valid ? answer.lastCheckedAt : null;
     const body = { ...this.#question(user), ...(checkedAt ? { checkedAt } : {}) };
-    const reply = await this.#transport.post("/api/v1/release", body);
+    const reply = await this.#transport.post("/api/v1/release", body, this.#transport.deadline());
     if (reply.kind === "rejected") throw rejection(reply);
     if (reply.kind === "none") throw new UnavailableError(reply.problem);
     const { released } = (reply.data ?? {}) as { released?: unknown };
@@ -155,7 +155,8 @@ export class Licd {
     const { url, key, product, store, log } = this.#settings;
     const [name, verified] = [await digest(["configuration", product]), await digest([url, key])];
     if ((await store.get(name).catch(() => null)) === verified) return;
-    const reply = await this.#transport.get("/api/v1/key");
+    const deadline = this.#transport.deadline();
+    const reply = await this.#transport.get("/api/v1/key", deadline);
     if (reply.kind === "rejected") {
       throw new ConfigurationError(`licd rejects the API key: ${reply.status} ${reply.code}`);
     }
@@ -165,7 +166,8 @@ export class Licd {
     }
     // Names the product and changes nothing, because there is no such user.
     const unknownUser = { userId: "licd-client-configuration", productId: product };
-    const found = reply.kind === "none" ? reply : await this.#transport.post("/api/v1/release", unknownUser);
+    const release = () => this.#transport.post("/api/v1/release", unknownUser, deadline);
+    const found = reply.kind === "none" ? reply : await release();
     if (found.kind === "rejected") {
       throw new ConfigurationError(`licd rejects the product: ${found.status} ${found.code}`);
     }
@@ -261,7 +263,8 @@ export class Licd {
     }
     const isLease = await this.#isLeaseDue(user, entry);
     const body = isLease ? this.#leaseQuestion(user) : this.#question(user);
-    return (await this.#ask(user, entry, isLease ? LEASE : VALIDATE, body)).kind === "data";
+    const deadline = this.#transport.deadline();
+    return (await this.#ask(user, entry, isLease ? LEASE : VALIDATE, body, deadline)).kind === "data";
   }
 
   /** Whether there is no lease, or half of it is over, at a moment that differs among machines. */
@@ -273,9 +276,9 @@ export class Licd {
   }
 
   /** Sends a question and keeps its answer. Throws a RequestError if no program could ask it. */
-  async #ask(user: string, entry: Entry, path: string, body: object): Promise<Reply> {
+  async #ask(user: string, entry: Entry, path: string, body: object, deadline: number): Promise<Reply> {
     const number = ++entry.asked;
-    const reply = await this.#transport.post(path, body);
+    const reply = await this.#transport.post(path, body, deadline);
     const answer = reply.kind === "data" ? readAnswer(reply.data) : undefined;
     if (reply.kind === "data" && answer) {
       this.#pausedUntil = 0;

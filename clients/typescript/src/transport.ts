@@ -21,30 +21,40 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** The wait before the second attempt, in milliseconds. It doubles with each attempt. */
 const FIRST_WAIT = 250;
 
+/** A time by `performance.now()`. */
+type Deadline = number;
+
 type Attempt = Reply & { readonly retryAfter?: number | null };
 
 export class Transport {
   constructor(private readonly settings: Settings) {}
 
-  get(path: string): Promise<Reply> {
-    return this.inTime((signal) => this.attempts(path, { method: "GET" }, signal));
+  /** The end of a call that begins now, which may send several requests. */
+  deadline(): Deadline {
+    return performance.now() + this.settings.deadlineMs;
   }
 
-  post(path: string, body: object): Promise<Reply> {
+  get(path: string, deadline: Deadline): Promise<Reply> {
+    return this.inTime(deadline, (signal) => this.attempts(path, { method: "GET" }, deadline, signal));
+  }
+
+  post(path: string, body: object, deadline: Deadline): Promise<Reply> {
     const request = { method: "POST", body: JSON.stringify(body) };
-    return this.inTime((signal) => this.attempts(path, request, signal));
+    return this.inTime(deadline, (signal) => this.attempts(path, request, deadline, signal));
   }
 
   /** Runs `work` until the deadline, even if `fetch` ignores its signal. */
-  private async inTime(work: (signal: AbortSignal) => Promise<Reply>): Promise<Reply> {
-    const { deadlineMs } = this.settings;
+  private async inTime(
+    deadline: Deadline,
+    work: (signal: AbortSignal) => Promise<Reply>,
+  ): Promise<Reply> {
     const controller = new AbortController();
     const late = new Promise<Reply>((resolve) => {
       controller.signal.addEventListener("abort", () => {
-        resolve({ kind: "none", problem: `no response within ${deadlineMs} ms` });
+        resolve({ kind: "none", problem: `no response within ${this.settings.deadlineMs} ms` });
       });
     });
-    const timer = setTimeout(() => controller.abort(), deadlineMs);
+    const timer = setTimeout(() => controller.abort(), deadline - performance.now());
     try {
       return await Promise.race([work(controller.signal), late]);
     } finally {
@@ -52,16 +62,19 @@ export class Transport {
     }
   }
 
-  private async attempts(path: string, request: RequestInit, signal: AbortSignal): Promise<Reply> {
-    const { clock, deadlineMs } = this.settings;
-    const started = clock.monotonic();
+  private async attempts(
+    path: string,
+    request: RequestInit,
+    deadline: Deadline,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     for (let number = 1; ; number++) {
       const { retryAfter, ...reply } = await this.attempt(path, request, signal);
       if (retryAfter === undefined || number === MAX_ATTEMPTS || signal.aborted) return reply;
       const backoff = FIRST_WAIT * 2 ** (number - 1) * (0.5 + Math.random() / 2);
       const wait = retryAfter === null ? backoff : retryAfter * 1000;
-      if (clock.monotonic() - started + wait >= deadlineMs) return reply;
-      await clock.sleep(wait);
+      if (performance.now() + wait >= deadline) return reply;
+      await this.settings.clock.sleep(wait);
     }
   }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { ConfigurationError, Licd } from "../dist/index.js";
+import { FakeLicd } from "../dist/testing.js";
 import { admin, sell, URL } from "./vendor.ts";
 
 const DENY = { whenUnknown: "deny" } as const;
@@ -103,6 +104,20 @@ test("a server that is slow is waited for, and one that does not exist is not", 
     log: () => {},
   });
   assert.equal((await gone.check("ada", DENY)).kind, "unknown");
+});
+
+test("a claim counts although the lease after it hangs", LATE, async () => {
+  const fake = await FakeLicd.create();
+  fake.addLicenseKey("GOOD", { leaseSeconds: 3600 });
+  const licd = await Licd.open({
+    ...fake.options, deadlineMs: 300, leases: { signingKeys: fake.signingKeys },
+    fetch: (input, init) => {
+      if (String(input).endsWith("/lease")) fake.fail("hanging");
+      return fake.fetch(input, init);
+    },
+  });
+  const claimed = await licd.claim("ada", "GOOD", DENY);
+  assert.ok(claimed.kind === "licensed" && claimed.source === "fresh");
 });
 
 test("a fetch that ignores its signal holds up no call", LATE, async () => {
