@@ -20,7 +20,9 @@ pub use leases::LeaseFlags;
 pub use lists::{ListFlags, print_or_collect};
 pub use metadata::{MetadataChange, MetadataFlags, metadata_cell};
 pub use named::Named;
-pub use people::{did_you_mean, label, similar_users, spelled, suspicious_characters, visible};
+pub use people::{
+    did_you_mean, given_user, label, similar_users, spelled, suspicious_characters, visible,
+};
 pub use printer::Printer;
 pub use resolve::{
     NameIndex, PlanOfProduct, find_user, key, keys_named, license, no_user, past_user, plan, plans,

@@ -15,7 +15,7 @@ use crate::commands::prelude::*;
 #[derive(Args)]
 pub struct ClaimArgs {
     /// External id of the user
-    user: ExternalId,
+    user: Option<ExternalId>,
     /// License key, in any spelling; - reads it from stdin. Without it, a prompt asks
     #[arg(value_name = "LICENSE_KEY")]
     license_key: Option<String>,
@@ -27,12 +27,13 @@ pub struct ClaimArgs {
 }
 
 pub async fn run(ctx: &Context, args: ClaimArgs) -> Result<View> {
+    let given = noun::given_user(ctx, args.user)?;
     let key = match args.license_key.as_deref() {
         None | Some("-") => keys::read(ctx, "License key").await?,
         Some(given) => keys::parse(given)?,
     };
     let product_id = optional_product_id(ctx, args.product.as_deref()).await?;
-    let user = user(ctx, args.user, args.new_users).await?;
+    let user = user(ctx, given, args.new_users).await?;
     let body = Claim { user_id: user.clone(), key, product_id };
     let Some(claimed) = ctx.client().await?.claim(&body).await? else {
         return Ok(View::planned());

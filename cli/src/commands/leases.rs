@@ -4,7 +4,7 @@
 mod list;
 mod verify;
 
-use common::{DeviceName, ExternalId, Lease, LeaseReason, Open, RequestLease};
+use common::{DeviceName, ExternalId, Lease, LeaseReason, Open, Product, RequestLease};
 
 use super::validate::product_id;
 use crate::bulk::NewUserFlags;
@@ -27,10 +27,10 @@ pub enum Verb {
 #[derive(Args)]
 pub struct IssueArgs {
     /// External id of the user
-    user: ExternalId,
+    user: Option<ExternalId>,
     /// Product that the lease is for
     #[arg(long)]
-    product: String,
+    product: Option<String>,
     /// Duration of the lease, such as 30d; an admin key may exceed the maximum of the license
     /// [default: the maximum of the license]
     #[arg(long, value_name = "SPAN")]
@@ -51,8 +51,14 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn issue(ctx: &Context, args: IssueArgs) -> Result<View> {
-    let product_id = product_id(ctx, &args.product).await?;
-    let user = args.new_users.settle(ctx, vec![args.user.to_string()]).await?.remove(0);
+    let (has_user, has_product) = (args.user.is_some(), args.product.is_some());
+    ctx.prompts.require(&[("USER", has_user), ("--product", has_product)])?;
+    let given = noun::given_user(ctx, args.user)?;
+    let product_id = match &args.product {
+        Some(product) => product_id(ctx, product).await?,
+        None => noun::chosen::<Product>(ctx, Some("--product")).await?.id,
+    };
+    let user = args.new_users.settle(ctx, vec![given.to_string()]).await?.remove(0);
     let user_id = noun::external_id(&user)?;
     let (ttl_seconds, device) = (args.ttl.map(Ttl::get), args.device);
     let body = RequestLease { user_id, product_id, ttl_seconds, device };

@@ -123,15 +123,6 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     }
 }
 
-/// The user that an argument names, or one from a prompt.
-fn given_or_asked(ctx: &Context, given: Option<ExternalId>) -> Result<ExternalId> {
-    ctx.prompts.require(&[("USER", given.is_some())])?;
-    match given {
-        Some(given) => Ok(given),
-        None => ctx.prompts.text("User (external id)", None),
-    }
-}
-
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filters = Query::default().with("externalId", args.external_id).with("search", args.search);
     let whole = filters.is_empty();
@@ -180,7 +171,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl users update --help"));
     }
-    let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    let user = noun::user(ctx, noun::given_user(ctx, args.user)?.as_str()).await?;
     let users = ctx.client().await?.users().on_lease(args.leases.get());
     let updated = users.update(user.id, &body, ctx.seen(user.updated_at)).await?;
     noun::written(ctx, updated, |view, now| {

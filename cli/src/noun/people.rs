@@ -2,13 +2,22 @@
 
 use std::borrow::Cow;
 
-use common::{Line, Name, User};
+use common::{ExternalId, Line, Name, User};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::client::{ApiRecord, Query};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
+
+/// The user that an argument names, or one from a prompt.
+pub fn given_user(ctx: &Context, given: Option<ExternalId>) -> Result<ExternalId> {
+    ctx.prompts.require(&[("USER", given.is_some())])?;
+    match given {
+        Some(given) => Ok(given),
+        None => ctx.prompts.text("User (external id)", None),
+    }
+}
 
 /// The users most similar to the text, best match first.
 pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<User>>> {

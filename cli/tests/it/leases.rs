@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::leases::LEASE;
+use crate::support::terminal::{exit, on_a_terminal, press};
 use crate::support::{FakeServer, Home, LICENSE, PRODUCT, Reply, answer, service, usage};
 
 #[test]
@@ -114,5 +115,29 @@ fn a_revocation_tells_who_stays_licensed_offline() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let told = "1 user stays licensed offline, the last until 2999-01-01T00:00:00.000Z";
         assert_eq!(ran.stderr.contains(told), is_told, "{verb}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn issuing_and_claiming_prompt_for_what_is_missing() {
+    let server = service();
+    let home = Home::with(&server);
+    let mut terminal = on_a_terminal(&home, &["leases", "issue"]);
+    terminal.exp_string("external id").unwrap();
+    press(&mut terminal, "alice\r");
+    terminal.exp_string("Acme Studio").unwrap();
+    press(&mut terminal, "\t\r");
+    terminal.exp_string(LEASE).unwrap();
+    terminal.exp_string("Without prompts: licctl leases issue").unwrap();
+    terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0);
+    let mut terminal = on_a_terminal(&home, &["claim"]);
+    terminal.exp_string("external id").unwrap();
+    press(&mut terminal, "alice\r");
+    terminal.exp_string("License key").unwrap();
+    for (args, flag) in [(&["claim"][..], "USER"), (&["leases", "issue", "alice"], "--product")] {
+        let refused = home.run(args);
+        assert_eq!(refused.code, 2, "{args:?}");
+        assert!(refused.stderr.contains(flag), "{args:?}: {}", refused.stderr);
     }
 }

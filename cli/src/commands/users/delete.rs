@@ -2,7 +2,6 @@
 
 use common::{Explain, ExternalId};
 
-use super::given_or_asked;
 use crate::commands::prelude::*;
 use crate::noun::LeaseFlags;
 
@@ -18,7 +17,7 @@ pub struct DeleteArgs {
 }
 
 pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
-    let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    let user = noun::user(ctx, noun::given_user(ctx, args.user)?.as_str()).await?;
     let client = ctx.client().await?;
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
     let held = client.explain(&question).await?;

@@ -3,7 +3,6 @@
 use common::{Event, Explain, ExternalId, User, UserRefusal};
 use serde_json::json;
 
-use super::given_or_asked;
 use crate::commands::prelude::*;
 
 /// Print all data about a user as JSON
@@ -17,7 +16,7 @@ pub struct ExportArgs {
 }
 
 pub async fn run(ctx: &Context, args: ExportArgs) -> Result<View> {
-    let given = given_or_asked(ctx, args.user)?;
+    let given = noun::given_user(ctx, args.user)?;
     let user = noun::present_user(ctx, given.as_str()).await?;
     let (id, external_id) = match &user {
         Some(user) => (user.id.to_string(), user.external_id.clone()),

@@ -2,7 +2,6 @@
 
 use common::{ExternalId, ForgetUser, ForgottenUser, LicenseId, RemainingData};
 
-use super::given_or_asked;
 use crate::commands::prelude::*;
 
 const COLUMNS: [Column; 4] = [
@@ -28,7 +27,7 @@ pub struct ForgetArgs {
 }
 
 pub async fn run(ctx: &Context, args: ForgetArgs) -> Result<View> {
-    let given = given_or_asked(ctx, args.user)?;
+    let given = noun::given_user(ctx, args.user)?;
     let (id, user) = match noun::present_user(ctx, given.as_str()).await? {
         Some(user) => (user.id.to_string(), format!("user {}", user.external_id)),
         None => (given.to_string(), format!("deleted user {given}")),

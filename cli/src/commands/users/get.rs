@@ -3,7 +3,6 @@
 use common::{Event, Explain, ExternalId, Name, User};
 use serde_json::{Value, json};
 
-use super::given_or_asked;
 use crate::client::{ExplainedLicense, Explanation};
 use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
@@ -41,7 +40,7 @@ pub struct GetArgs {
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    let user = noun::user(ctx, noun::given_user(ctx, args.user)?.as_str()).await?;
     if args.web {
         return dashboard::open_record(ctx, &format!("users/{}", user.id)).await;
     }
