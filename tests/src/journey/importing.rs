@@ -143,6 +143,16 @@ async fn a_user_id_is_what_the_application_sends_and_a_mapping_can_be_ones_own()
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_become_users_of_their_licenses() {
+    let devices = "f90ec370-fd83-46a5-8bbd-44a241e78665\nhost-1";
+    let (_app, shell, samples) = start().await;
+    for source in ["lemonsqueezy", "cryptlex"] {
+        shell.get(&format!("licctl import --from {source} {samples}/{source} --user-id machine"));
+    }
+    assert_eq!(shell.get("licctl users list -q | sort"), devices);
+}
+
 /// A run that was killed between the requests for a license is completed by the next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_license_without_its_status_and_terms_gets_them() {

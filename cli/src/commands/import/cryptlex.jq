@@ -1,8 +1,10 @@
-# Cryptlex: the arrays of licenses, users and products of its API.
+# Cryptlex: the arrays of licenses, users, products and activations of its API.
 def by_id(f): reduce (.[].content | if type == "array" then .[] else empty end | select(f)) as $it ({}; .[$it.id] = $it);
 def limit: if . == null or . <= 0 then null else . end;
 by_id(has("displayName") and (has("key") | not)) as $products
 | by_id(has("email") and (has("key") | not)) as $users
+| (reduce (.[].content | if type == "array" then .[] else empty end | select(has("licenseId"))) as $it
+    ({}; .[$it.licenseId] += [$it])) as $activations
 | .[].content | if type == "array" then .[] else empty end
 | select(has("key") and has("allowedActivations"))
 | (.user // $users[.userId // ""]) as $user
@@ -24,4 +26,4 @@ by_id(has("displayName") and (has("key") | not)) as $products
     name: ([$user.firstName, $user.lastName] | map(select(. != null and . != "")) | join(" ")
       | if . == "" then null else . end)
   } else {} end),
-  ((.activations // [])[] | $row + { machine: .fingerprint, lastChecked: .lastSyncedAt })
+  (($activations[.id] // [])[] | $row + { machine: .fingerprint, lastChecked: .lastSyncedAt })
