@@ -18,6 +18,7 @@ use crate::bulk::{self, BulkResult, BulkTask, NewUserFlags, RowState};
 use crate::commands::bulk_view;
 use crate::commands::prelude::*;
 use crate::output::IdleTime;
+use crate::terminal::read_file;
 use catalog::Catalog;
 use license::{Imported, LicenseImport};
 use rows::{ImportedLicense, UserIdFrom, licenses};
@@ -82,7 +83,7 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
         (Some(source), _) => (source.name(), source.mapping().to_owned()),
         (None, Some(path)) => {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            (name, sources::code(path)?)
+            (name, read_file(&path.display().to_string())?)
         }
         (None, None) => return Err(Error::usage("--from or --mapping is missing.")),
     };

@@ -91,7 +91,7 @@ impl LicenseImport<'_> {
             expires_at: it.terms.expires,
             name: None,
             metadata: Some(Metadata::new(metadata).map_err(Error::internal)?),
-            assign_to: None,
+            assign_to: it.holders.first().map(assignment),
             unless_held: false,
         };
         let made = self.client.licenses().create_once(&body, key).await?;
@@ -131,19 +131,21 @@ impl LicenseImport<'_> {
                 pages.try_concat().await?.into_iter().map(|it| it.external_id.clone()).collect();
         }
         let mut added = Vec::new();
-        for holder in it.holders.iter().filter(|holder| !assigned.contains(&holder.id)) {
-            if known.is_some() && self.was_unassigned(id, &holder.id).await? {
+        for (at, holder) in it.holders.iter().enumerate() {
+            if assigned.contains(&holder.id)
+                || known.is_some() && self.was_unassigned(id, &holder.id).await?
+            {
                 continue;
             }
-            let Holder { id: user, email, name, .. } = holder.clone();
-            let new_user = Some(NewUser { email, name });
-            let body = AssignLicense { new_user, ..AssignLicense::to(user.clone()) };
-            self.client.licenses().assign(id, &body).await?;
-            if self.takes_seats {
-                let product_id = self.catalog.product(it);
-                self.client.validate(&Validate { user_id: user.clone(), product_id }).await?;
+            // A new license was created with its first user.
+            if at > 0 || known.is_some() {
+                self.client.licenses().assign(id, &assignment(holder)).await?;
             }
-            added.push(user);
+            if self.takes_seats {
+                let (user_id, product_id) = (holder.id.clone(), self.catalog.product(it));
+                self.client.validate(&Validate { user_id, product_id }).await?;
+            }
+            added.push(holder.id.clone());
         }
         Ok(added)
     }
@@ -171,6 +173,11 @@ impl LicenseImport<'_> {
         self.client.licenses().update(id, &change, None).await?;
         Ok(())
     }
+}
+
+fn assignment(holder: &Holder) -> AssignLicense {
+    let Holder { id, email, name, .. } = holder.clone();
+    AssignLicense { new_user: Some(NewUser { email, name }), ..AssignLicense::to(id) }
 }
 
 /// The status, if it is not that of a new license.

@@ -12,7 +12,7 @@ use crate::bulk::{decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::{Jq, normalized};
-use crate::terminal::{read_file, unreadable};
+use crate::terminal::unreadable;
 
 /// A service with a mapping in licctl.
 #[derive(Clone, Copy, ValueEnum)]
@@ -83,10 +83,6 @@ fn failed(error: &Error) -> Error {
     Error::usage("The mapping failed, so nothing was imported.")
         .because(error.reason().unwrap_or_default().to_owned())
         .fix("correct the export, or change a copy of the mapping: licctl import --print-mapping")
-}
-
-pub fn code(path: &Path) -> Result<String> {
-    read_file(&path.display().to_string())
 }
 
 /// The files of the paths; those of a folder in the order of their names.
