@@ -148,7 +148,9 @@ export class Licd {
           ? `refused: ${known.reason}`
           : `unknown${outage ? ` since ${new Date(outage.since).toISOString()}` : ""}`;
     const now = new Date(clock.now()).toISOString();
-    return `licd-client: user ${user}, ${product} at ${url}: ${verdict}; last problem: ${this.#problem}; ${now}`;
+    // An id may contain line ends.
+    const id = user.replace(/\s+/g, " ");
+    return `licd-client: user ${id}, ${product} at ${url}: ${verdict}; last problem: ${this.#problem}; ${now}`;
   }
 
   async #verify(): Promise<void> {
@@ -208,7 +210,8 @@ export class Licd {
     const { answer, left, fresh, lease } = entry.state;
     if (answer && !answer.valid) return refused(answer.reason, "remembered");
     if (!this.#settings.leases) {
-      return answer && left > 0 ? this.#licensed(entry, answer, "remembered") : undefined;
+      const counts = answer && Math.max(left, fresh) > 0;
+      return counts ? this.#licensed(entry, answer, "remembered") : undefined;
     }
     if (answer && fresh > 0) return this.#licensed(entry, answer, "remembered");
     const kept = lease !== null && left > 0 ? await this.#verifyLease(user, lease) : "there is none";

@@ -80,6 +80,16 @@ test("the last answer is returned immediately, and refreshed behind it", async (
   assert.equal(await say(licd), "licensed, fresh", "a refusal is always asked about again");
 });
 
+test("a fresh answer counts, however short it is remembered", async () => {
+  const { fake, licd } = await start({ rememberSeconds: 0, freshSeconds: 60 });
+  await say(licd);
+  fake.fail("unreachable");
+  fake.clock.advance(59);
+  assert.equal(await say(licd), "licensed, remembered");
+  fake.clock.advance(1);
+  assert.equal(await say(licd), "unknown, false");
+});
+
 test("a floating seat is asked for as often as licd wants", async () => {
   const { fake, licd } = await start();
   fake.grant("ada", { checkAfterSeconds: 60 });
@@ -268,6 +278,7 @@ test("support gets a line without a secret", async () => {
   await say(licd);
   fake.fail("unreachable");
   await say(licd, FRESH);
+  assert.ok(!(await licd.explainForSupport("a\nb")).includes("\n"));
   const line = await licd.explainForSupport("ada");
   assert.match(line, /user ada.*licensed by lic_.*last problem: fetch failed/);
   assert.ok(!line.includes("\n") && !line.includes(fake.options.key));
