@@ -27,10 +27,10 @@ pub use new_users::NewUserFlags;
 use progress::RowProgress;
 pub use report::{BulkRow, ReportLine, RowState};
 use report::{Report, resume_command};
-pub use source::{ColumnMapping, UserRow};
+pub use source::{ColumnMapping, UserRow, first_of};
 pub use text::{decode, records};
 
-const ROWS_IN_FLIGHT: usize = 4;
+pub const ROWS_IN_FLIGHT: usize = 4;
 /// The columns with which the CSV of a run begins.
 pub const LINE_FIELDS: &str = "line userId state";
 /// The column with which it ends.

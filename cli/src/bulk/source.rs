@@ -202,21 +202,23 @@ fn metadata(
 
 fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
     let total = good + wrong.len();
-    let shown: Vec<String> = wrong
-        .iter()
-        .take(MAX_SHOWN_ROWS)
-        .map(|(line, why)| format!("line {line}: {why}"))
-        .collect();
-    let more = match wrong.len().saturating_sub(MAX_SHOWN_ROWS) {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
     let message = match total {
         1 => format!("{file}: the only row is invalid."),
         _ if wrong.len() == 1 => format!("{file}: 1 of {total} rows is invalid."),
         _ => format!("{file}: {} of {total} rows are invalid.", wrong.len()),
     };
-    Error::usage(message).because(shown.join("; ") + &more).fix("fix the file; no row was sent")
+    Error::usage(message).because(first_of("line", wrong)).fix("fix the file; no row was sent")
+}
+
+/// The first of the invalid rows, each with its number after `word`, and the number of the others.
+pub fn first_of(word: &str, wrong: &[(usize, String)]) -> String {
+    let shown = wrong.iter().take(MAX_SHOWN_ROWS);
+    let shown: Vec<String> = shown.map(|(row, why)| format!("{word} {row}: {why}")).collect();
+    let more = match wrong.len().saturating_sub(MAX_SHOWN_ROWS) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    shown.join("; ") + &more
 }
 
 #[cfg(test)]

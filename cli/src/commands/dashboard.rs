@@ -23,7 +23,7 @@ pub fn run(ctx: &Context, args: &DashboardArgs) -> Result<View> {
 
 /// Opens the page of a record, whose address in the dashboard is `path`.
 pub async fn open_record(ctx: &Context, path: &str) -> Result<View> {
-    let mode = ctx.client().await?.current_key().await?.mode;
+    let mode = ctx.client().await?.key().mode();
     open_page(ctx, &format!("/{mode}/{path}"), false)
 }
 

@@ -1,5 +1,7 @@
 /** Whether a lease counts: its signature, by the keys in the program, and its claims. */
 
+import { fromBase64 } from "./base64.js";
+
 /** What `licctl signing-keys export` prints. */
 export interface SigningKeys {
   readonly keys: readonly (JsonWebKey & { readonly kid?: string })[];
@@ -69,6 +71,5 @@ function parse(part: string): Record<string, unknown> {
 }
 
 function decode(base64url: string): Uint8Array<ArrayBuffer> {
-  const base64 = base64url.replaceAll("-", "+").replaceAll("_", "/");
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  return fromBase64(base64url.replaceAll("-", "+").replaceAll("_", "/"));
 }

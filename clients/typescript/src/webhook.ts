@@ -1,5 +1,6 @@
 /** Verifies the signature of a webhook (Standard Webhooks), so that a receiver can trust its body. */
 
+import { fromBase64 } from "./base64.js";
 import { LicdError } from "./errors.js";
 
 /** An event of licd, as the reference of events describes it. */
@@ -39,7 +40,7 @@ export async function verifyWebhook(
     throw new LicdError("the webhook is older than five minutes, or this machine's clock is wrong");
   }
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
-  const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (c) => c.charCodeAt(0));
+  const bytes = fromBase64(secret.replace(/^whsec_/, ""));
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["verify"]);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
@@ -47,7 +48,7 @@ export async function verifyWebhook(
   for (const part of header("webhook-signature").split(" ")) {
     const [version, signature] = part.split(",");
     if (version !== "v1" || !signature) continue;
-    if (await crypto.subtle.verify("HMAC", key, base64(signature), signed)) {
+    if (await crypto.subtle.verify("HMAC", key, signatureBytes(signature), signed)) {
       return JSON.parse(text) as WebhookEvent;
     }
   }
@@ -55,9 +56,9 @@ export async function verifyWebhook(
 }
 
 /** The bytes of a signature; none if it is not Base64, so that no signature matches. */
-function base64(text: string): Uint8Array<ArrayBuffer> {
+function signatureBytes(text: string): Uint8Array<ArrayBuffer> {
   try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return fromBase64(text);
   } catch {
     return new Uint8Array();
   }

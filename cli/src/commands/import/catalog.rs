@@ -41,10 +41,6 @@ impl Catalog {
         plan.ok_or_else(|| Error::internal("a plan was not created"))
     }
 
-    pub fn has_plan(&self, license: &ImportedLicense) -> bool {
-        self.plans.contains_key(&names(&license.terms))
-    }
-
     pub fn product(&self, license: &ImportedLicense) -> Option<ProductId> {
         self.products.get(license.terms.product.as_str()).copied()
     }
@@ -58,10 +54,10 @@ impl Catalog {
     ) -> Result<()> {
         let client = ctx.client().await?;
         for license in licenses {
-            if self.has_plan(license) {
+            let row = &license.terms;
+            if self.plans.contains_key(&names(row)) {
                 continue;
             }
-            let row = &license.terms;
             let product = match self.product(license) {
                 Some(id) => id,
                 None => {

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::rows::ImportedLicense;
+use crate::bulk::ROWS_IN_FLIGHT;
 use crate::commands::prelude::*;
 
-const REQUESTS_IN_FLIGHT: usize = 4;
 const COLUMNS: [Column; 4] = [
     Column::flexible("PRODUCT", 1),
     Column::new("USER", 0),
@@ -53,7 +53,7 @@ pub async fn run(ctx: &Context, licenses: &[ImportedLicense], catalog: &Catalog)
             let licd = licd.unwrap_or_else(|| "valid".to_owned());
             Ok((!is_same).then_some(Difference { product, user_id: user, export, licd }))
         };
-    let answers = stream::iter(expected).map(ask).buffered(REQUESTS_IN_FLIGHT);
+    let answers = stream::iter(expected).map(ask).buffered(ROWS_IN_FLIGHT);
     let different: Vec<Difference> =
         answers.try_filter_map(async |it| Ok(it)).try_collect().await?;
     ctx.note(&format!("{count} users compared, {} different", different.len()));

@@ -11,11 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::bulk::BulkRow;
+use crate::bulk::{BulkRow, first_of};
 use crate::error::{Error, Result};
-
-/// Maximum number of invalid rows that an error shows. It counts the others.
-const MAX_SHOWN_ROWS: usize = 3;
 
 /// The value of a row that becomes the user id.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -106,6 +103,8 @@ pub fn licenses(rows: &str, user_id: UserIdFrom) -> Result<Vec<ImportedLicense>>
     }
     for license in &mut found {
         license.holders.sort_by_key(|holder| std::cmp::Reverse(holder.last_checked));
+        license.notes.sort();
+        license.notes.dedup();
     }
     if wrong.is_empty() { Ok(found) } else { Err(refused(&wrong)) }
 }
@@ -136,8 +135,6 @@ fn add(
     }
     let license = &mut found[place];
     license.notes.extend(notes);
-    license.notes.sort();
-    license.notes.dedup();
     if let Some(holder) = holder
         && !license.holders.iter().any(|it| it.id == holder.id)
     {
@@ -162,13 +159,7 @@ fn holder(row: &SourceRow, from: UserIdFrom) -> std::result::Result<Option<Holde
 }
 
 fn refused(wrong: &[(usize, String)]) -> Error {
-    let shown = wrong.iter().take(MAX_SHOWN_ROWS);
-    let shown: Vec<String> = shown.map(|(row, why)| format!("row {row}: {why}")).collect();
-    let more = match wrong.len().saturating_sub(MAX_SHOWN_ROWS) {
-        0 => String::new(),
-        more => format!(" And {more} more."),
-    };
     Error::usage("The mapping's output has invalid rows, so nothing was imported.")
-        .because(format!("{}.{more}", shown.join("; ")))
+        .because(first_of("row", wrong))
         .fix("correct the export, or change a copy of the mapping: licctl import --print-mapping")
 }
